@@ -1,0 +1,28 @@
+# Every target sets up .venv by itself; all that is needed beforehand is python3 (>= 3.11), make and a package index.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test lint bench clean
+
+$(VENV)/installed: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
+	touch $@
+
+demo: $(VENV)/installed  ## the Cauchy pair, end to end: a summary and demo.png
+	$(BIN)/python -m pathtemp.demo
+
+test: lint  ## lint, types and the whole test suite
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(VENV)/installed  ## problem x settings: evaluations, seconds, errors; see benchmarks/README.md
+	$(BIN)/python -m benchmarks.table
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache

@@ -1,0 +1,38 @@
+"""The log normalising constant as a curve with standard errors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pathtemp._types import FloatArray
+
+
+@dataclass(frozen=True)
+class LogZ:
+    """log z(lam) - log z(0) on nodes, interpolated linearly in the position along the path.
+
+    Parameters
+    ----------
+    lam
+        Increasing nodes from 0 to 1, shape (n,).
+    mean, stderr
+        Estimate and standard error at the nodes; the first is zero.
+
+    >>> curve = LogZ(np.array([0.0, 1.0]), np.array([0.0, -2.0]), np.array([0.0, 0.1]))
+    >>> float(curve(0.5)), float(curve.se(0.5))
+    (-1.0, 0.05)
+    """
+
+    lam: FloatArray
+    mean: FloatArray
+    stderr: FloatArray
+
+    def __call__(self, lam: float | FloatArray) -> FloatArray:
+        """Estimate at any lam."""
+        return np.interp(lam, self.lam, self.mean)
+
+    def se(self, lam: float | FloatArray) -> FloatArray:
+        """Standard error at any lam."""
+        return np.interp(lam, self.lam, self.stderr)

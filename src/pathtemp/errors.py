@@ -1,0 +1,14 @@
+"""The errors pathtemp raises before any sampling starts, each one clear sentence."""
+
+from __future__ import annotations
+
+
+class InputError(ValueError):
+    """Something the user gave cannot work; the message names the argument and says what to do."""
+
+
+class MissingExtraError(ImportError):
+    """An optional dependency is needed; the message says what to install."""
+
+    def __init__(self, package: str, extra: str) -> None:
+        super().__init__(f"{package} is not installed; run: pip install 'pathtemp[{extra}]'")

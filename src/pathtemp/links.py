@@ -1,0 +1,135 @@
+"""Links lam = f(a): how the sampled coordinate ``a`` on the circle [0, 2) maps to the inverse temperature.
+
+Both links are flat at both ends and symmetric, f(a) = f(2 - a): lam = 0 for a folded below ``A_MIN`` and lam = 1
+above ``A_MAX``, so draws with lam exactly 0 and exactly 1 have positive probability (the paper's section 2.2).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from pathtemp._types import Array, FloatArray
+
+A_MIN, A_MAX = 0.1, 0.8
+
+
+def fold(a: Array) -> Array:
+    """Flip a > 1 to 2 - a (Algorithm 1)."""
+    return 1.0 - jnp.abs(1.0 - a)
+
+
+def unit(a: Array) -> Array:
+    """Position s in [0, 1] of the folded ``a`` between the flat ends."""
+    return jnp.clip((fold(a) - A_MIN) / (A_MAX - A_MIN), 0.0, 1.0)
+
+
+@dataclass(frozen=True)
+class CubicLink:
+    """The paper's link (eq. link): a cubic between the flat ends.
+
+    >>> link = CubicLink()
+    >>> [round(float(link(a)), 3) for a in (0.05, 0.45, 1.0, 1.55)]
+    [0.0, 0.5, 1.0, 0.5]
+    """
+
+    def __call__(self, a: Array) -> Array:
+        """Inverse temperature f(a)."""
+        s = unit(a)
+        return s * s * (3.0 - 2.0 * s)
+
+    def derivative(self, a: Array) -> Array:
+        """f'(a), negative on the way back (a > 1)."""
+        s = unit(a)
+        return jnp.sign(1.0 - a) * 6.0 * s * (1.0 - s) / (A_MAX - A_MIN)
+
+    def inverse(self, lam: Array) -> Array:
+        """The folded ``a`` in [A_MIN, A_MAX] with f(a) = lam (closed form: a cubic with three real roots)."""
+        s = 0.5 - jnp.sin(jnp.arcsin(1.0 - 2.0 * jnp.clip(lam, 0.0, 1.0)) / 3.0)
+        return A_MIN + (A_MAX - A_MIN) * s
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class MetricLink:
+    """A link that is piecewise linear in ``a`` through nodes spaced by thermodynamic length.
+
+    Parameters
+    ----------
+    nodes
+        lam at K + 1 equispaced positions s = 0, 1/K, ..., 1; from 0 to 1, increasing.
+
+    >>> link = MetricLink(jnp.array([0.0, 0.1, 1.0]))
+    >>> round(float(link(jnp.asarray(0.45))), 3)
+    0.1
+    """
+
+    nodes: Array
+
+    @property
+    def cells(self) -> int:
+        """Number of cells K."""
+        return self.nodes.shape[0] - 1
+
+    def __call__(self, a: Array) -> Array:
+        """Inverse temperature f(a)."""
+        return self.at(unit(a))
+
+    def at(self, s: Array) -> Array:
+        """Lam at position s in [0, 1]."""
+        return interpolate(self.nodes, s)
+
+    def derivative(self, a: Array) -> Array:
+        """f'(a), the slope of the cell of ``a``; zero in the flat ends."""
+        r = fold(a)
+        s = unit(a)
+        cell = jnp.clip(jnp.floor(s * self.cells).astype(int), 0, self.cells - 1)
+        slope = (self.nodes[cell + 1] - self.nodes[cell]) * self.cells / (A_MAX - A_MIN)
+        return jnp.sign(1.0 - a) * jnp.where((r > A_MIN) & (r < A_MAX), slope, 0.0)
+
+    def position(self, lam: Array) -> Array:
+        """The s in [0, 1] with at(s) = lam."""
+        return jnp.interp(lam, self.nodes, jnp.linspace(0.0, 1.0, self.cells + 1))
+
+    def inverse(self, lam: Array) -> Array:
+        """The folded ``a`` in [A_MIN, A_MAX] with f(a) = lam."""
+        return A_MIN + (A_MAX - A_MIN) * self.position(lam)
+
+
+def interpolate(table: Array, s: Array) -> Array:
+    """Linear interpolation of ``table`` (B, ...) over B equispaced positions of s in [0, 1]; s is a scalar."""
+    x = s * (table.shape[0] - 1)
+    j = jnp.clip(jnp.floor(x).astype(int), 0, table.shape[0] - 2)
+    f = x - j
+    return table[j] * (1.0 - f) + table[j + 1] * f
+
+
+def thermodynamic_length(lam: FloatArray, sd: FloatArray, at: FloatArray) -> FloatArray:
+    """Length of the path up to each of ``at``: the integral of sd(delta | lam) over lam (Gelman and Meng 1998).
+
+    ``sd`` is the standard deviation of dlog q/dlam at ``lam``, interpolated log-linearly in log lam.
+    """
+    fine = np.unique(np.concatenate([[0.0], np.geomspace(1e-12, 1.0, 1200), np.linspace(0.0, 1.0, 800), lam]))
+    mid = 0.5 * (fine[1:] + fine[:-1])
+    tiny = 1e-12
+    sd_mid = np.exp(np.interp(np.log(mid + tiny), np.log(lam + tiny), np.log(np.maximum(sd, 1e-300))))
+    length = np.concatenate([[0.0], np.cumsum(sd_mid * np.diff(fine))])
+    return np.interp(at, fine, length)
+
+
+def metric_nodes(lam: FloatArray, sd: FloatArray, cells: int, *, mix: float = 0.5) -> FloatArray:
+    """Nodes of a :class:`MetricLink`: equispaced in ``mix`` parts length and ``1 - mix`` parts the paper's link.
+
+    The share of the paper's link keeps every part of the path within reach where the length is badly estimated.
+    """
+    fine = np.unique(np.concatenate([[0.0], np.geomspace(1e-12, 1.0, 1200), np.linspace(0.0, 1.0, 800)]))
+    length = thermodynamic_length(lam, sd, fine)
+    cubic = (np.asarray(CubicLink().inverse(jnp.asarray(fine))) - A_MIN) / (A_MAX - A_MIN)
+    share = mix if length[-1] > 0 else 0.0
+    t = share * length / max(length[-1], 1e-300) + (1.0 - share) * cubic
+    nodes = np.interp(np.linspace(0.0, 1.0, cells + 1), t / t[-1], fine)
+    nodes[0], nodes[-1] = 0.0, 1.0
+    return nodes

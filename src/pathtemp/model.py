@@ -1,0 +1,60 @@
+"""A model: a base and a target on the same flat vector. Every front end makes one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from pathtemp._types import Array, FloatArray, LogDensity, Sampler
+from pathtemp.bases import Base, as_base, flat_log_prob
+from pathtemp.errors import InputError
+from pathtemp.layout import Layout
+
+
+@dataclass(frozen=True)
+class Model:
+    """What is tempered: log psi (lam = 0) and log q (lam = 1) of one flat unconstrained vector.
+
+    Parameters
+    ----------
+    log_base, log_target
+        Log densities of ``(dim,)``, traceable by JAX, Jacobians and normalising constants included.
+    layout
+        Names, shapes, dims and coords of the variables.
+    sample_base
+        One exact draw of the base, or None.
+    constrain_draws
+        Host function ``(n, dim) -> {name: (n, ...)}`` for output; defaults to the layout's own. A front end may add
+        transformed parameters, deterministics and generated quantities here.
+    name
+        What summaries call it.
+    """
+
+    log_base: LogDensity
+    log_target: LogDensity
+    layout: Layout
+    sample_base: Sampler | None = None
+    constrain_draws: Callable[[FloatArray], dict[str, FloatArray]] | None = None
+    name: str = "model"
+
+    @property
+    def dim(self) -> int:
+        """Number of unconstrained parameters."""
+        return self.layout.dim
+
+    def draws(self, flat: FloatArray) -> dict[str, FloatArray]:
+        """Constrained draws by name: ``(n, dim) -> {name: (n, ...)}``."""
+        return (self.constrain_draws or self.layout.constrain_draws)(flat)
+
+
+def model(target: Callable[[Any], Array], base: Any, *, name: str = "model") -> Model:
+    """Join a target log density and a base into a model.
+
+    ``target`` takes what ``base`` is made of: an array of its shape, or a dict of arrays with its names, on the
+    constrained scale. See :func:`pathtemp.temper` for what may be a base.
+    """
+    if not callable(target):
+        raise InputError(f"target: expected a function returning a log density, got a {type(target).__name__}")
+    psi: Base = as_base(base)
+    return Model(psi.log_prob, flat_log_prob(target, psi.layout), psi.layout, psi.sample, name=name)

@@ -1,0 +1,155 @@
+"""What an engine hands over: plain arrays, before names, xarray and plots."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from pathtemp._types import FloatArray
+from pathtemp.curve import LogZ
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Evaluations over all chains, the annealing pass and every round included."""
+
+    gradients: int = 0
+    densities: int = 0
+
+    def __add__(self, other: Counts) -> Counts:
+        return Counts(self.gradients + other.gradients, self.densities + other.densities)
+
+
+@dataclass(frozen=True)
+class RoundRecord:
+    """One line of the history.
+
+    Parameters
+    ----------
+    phase
+        "anneal", "pin", "adapt" or "sample".
+    gradients
+        Gradient evaluations so far.
+    tours
+        Round trips base -> target -> base in this round.
+    log_z, log_z_se
+        log z(1) - log z(0) as estimated after this round, and its standard error (NaN where there is none yet).
+    khat
+        Pareto k-hat of 1/p(a) (NaN where it was not computed).
+    acceptance
+        Mean acceptance of the theta moves.
+    curve
+        The log z curve after this round, None where it did not change.
+    """
+
+    phase: str
+    gradients: int
+    tours: int
+    log_z: float
+    log_z_se: float
+    khat: float
+    acceptance: float
+    curve: LogZ | None = None
+
+
+@dataclass(frozen=True)
+class Check:
+    """One gate of the verdict.
+
+    Parameters
+    ----------
+    name
+        Short name, e.g. "tours".
+    value, threshold
+        What was measured, and what it was held against.
+    passed
+        Whether the gate is open.
+    message
+        Empty when passed; otherwise what happened, where on the path, and what to do next.
+    """
+
+    name: str
+    value: float
+    threshold: float
+    passed: bool
+    message: str = ""
+
+
+@dataclass(frozen=True)
+class Diagnostics:
+    """The numbers behind the verdict.
+
+    Parameters
+    ----------
+    checks
+        The gates; converged means that all passed.
+    khat, rhat, ess_bulk, ess_tail
+        Of 1/p(a); and worst over the parameters of the target draws.
+    tours
+        Round trips base -> target -> base in the rounds the estimates come from.
+    length
+        Thermodynamic length of the path (its difficulty).
+    lam, local_length, acceptance, visits
+        Along the path, one value per bin: centre of the bin, length inside it, mean acceptance, number of visits.
+    log_z_by_estimator
+        log z(1) and standard error by estimator, e.g. {"rao_blackwell": (-8.05, .01), "mbar": (-8.06, .03)}.
+    rejections
+        Density evaluations that gave NaN or -inf.
+    """
+
+    checks: tuple[Check, ...]
+    khat: float
+    rhat: float
+    ess_bulk: float
+    ess_tail: float
+    tours: int
+    length: float
+    lam: FloatArray
+    local_length: FloatArray
+    acceptance: FloatArray
+    visits: FloatArray
+    log_z_by_estimator: dict[str, tuple[float, float]]
+    rejections: int
+
+    @property
+    def converged(self) -> bool:
+        """True when every gate passed."""
+        return all(check.passed for check in self.checks)
+
+    @property
+    def warnings(self) -> list[str]:
+        """Messages of the gates that did not pass."""
+        return [check.message for check in self.checks if not check.passed]
+
+
+@dataclass(frozen=True)
+class Run:
+    """The outcome of an engine.
+
+    Parameters
+    ----------
+    target, base
+        Flat unconstrained draws at lam = 1 and lam = 0, shapes (chain, draw, dim).
+    a, lam, delta
+        The joint path of the rounds the estimates come from, shapes (chain, iteration).
+    log_z
+        The curve.
+    history
+        One record a round, the annealing pass first.
+    diagnostics
+        Gates and numbers.
+    counts
+        Evaluations spent.
+    seconds
+        Wall seconds by part: "compile", "anneal", "adapt", "sample", ...
+    """
+
+    target: FloatArray
+    base: FloatArray
+    a: FloatArray
+    lam: FloatArray
+    delta: FloatArray
+    log_z: LogZ
+    history: tuple[RoundRecord, ...]
+    diagnostics: Diagnostics
+    counts: Counts
+    seconds: dict[str, float] = field(default_factory=dict)
