@@ -5,5 +5,6 @@ from __future__ import annotations
 from pathtemp.estimators.estimate import Estimate
 from pathtemp.estimators.isotonic import isotonic, pinned
 from pathtemp.estimators.mbar import mbar, mbar_se
+from pathtemp.estimators.path_sampling import marginal, path_sampling
 
-__all__ = ["Estimate", "isotonic", "mbar", "mbar_se", "pinned"]
+__all__ = ["Estimate", "isotonic", "marginal", "mbar", "mbar_se", "path_sampling", "pinned"]

@@ -16,7 +16,7 @@ MAX_BLOCKS = 16
 
 @dataclass(frozen=True)
 class Estimate:
-    """log z along a path or a ladder, relative to its first point.
+    """A curve on the log scale: log z along a path or a ladder, relative to its first point.
 
     Parameters
     ----------
@@ -77,11 +77,14 @@ def increasing(name: str, x: ArrayLike) -> FloatArray:
     return out
 
 
-def blocks(groups: ArrayLike) -> np.ndarray[tuple[int, ...], np.dtype[np.intp]]:
-    """Block index 0, 1, ... of each draw: groups (chains) merged to at most ``MAX_BLOCKS``.
+def blocks(groups: ArrayLike, *, size: int) -> np.ndarray[tuple[int, ...], np.dtype[np.intp]]:
+    """Block index 0, 1, ... of each of ``size`` draws: groups (chains) merged to at most ``MAX_BLOCKS``.
 
-    >>> blocks([7, 7, 3]).tolist()
+    >>> blocks([7, 7, 3], size=3).tolist()
     [1, 1, 0]
     """
-    _, index = np.unique(np.ravel(np.asarray(groups)), return_inverse=True)
+    labels = np.ravel(np.asarray(groups))
+    if labels.size != size:
+        raise InputError(f"groups must have {size} values, one for each draw, and has {labels.size}")
+    _, index = np.unique(labels, return_inverse=True)
     return np.asarray(index % MAX_BLOCKS, dtype=np.intp)

@@ -111,9 +111,7 @@ def mbar_se(
     lam_ = vector("lam", lam)
     delta_ = vector("delta", delta, size=lam_.size)
     w = np.ones(lam_.size) if weights is None else vector("weights", weights, size=lam_.size)
-    block = blocks(groups)
-    if block.size != lam_.size:
-        raise InputError(f"groups must have {lam_.size} values, one for each draw, and has {block.size}")
+    block = blocks(groups, size=lam_.size)
     count = int(block.max()) + 1
     if count < 2:
         return np.full(nodes.size, np.nan)
@@ -172,8 +170,7 @@ def solve(
 def log_density_weights(
     log_q: FloatArray, counts: FloatArray, weights: FloatArray, log_z: FloatArray
 ) -> FloatArray:
-    """Log weight of each draw in the estimate of the base measure: z of any density q is sum_s
-    exp(weight_s) q_s.
+    """Log weight of each draw: z of any density q is estimated by sum_s exp(weight_s) q(theta_s).
 
     >>> log_density_weights(np.zeros((2, 1)), np.array([2.0]), np.ones(2), np.zeros(1)).round(4)
     array([-0.6931, -0.6931])
