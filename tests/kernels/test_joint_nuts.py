@@ -1,0 +1,180 @@
+"""The joint kernel leaves psi^(1 - lam) q^lam / c(lam) invariant, exactly, and counts what it spends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import blackjax
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import stats
+
+from pathtemp.kernels import joint_nuts
+from pathtemp.links import CubicLink
+from pathtemp.paths.geometric import GeometricPath
+
+CENTRE, SD, LOG_SCALE = np.array([1.5, -0.6]), np.array([0.5, 1.4]), 0.7
+COEFFICIENTS = jnp.array([1.5, -3.0])
+NORMALS = GeometricPath(
+    lambda x: -0.5 * jnp.sum(x**2) - jnp.log(2 * jnp.pi),
+    lambda x: -0.5 * jnp.sum(((x - CENTRE) / SD) ** 2) + LOG_SCALE,
+)
+
+
+def log_c(coefficients: jax.Array, lam: jax.Array) -> jax.Array:
+    return coefficients[0] * lam + coefficients[1] * lam**2
+
+
+class ExactJoint:
+    """Exact law of (theta, a) for two independent normals at each end, and any log c."""
+
+    a = np.linspace(0.0, 2.0, 200_001)
+
+    def __init__(self) -> None:
+        lam = np.asarray(CubicLink()(self.a))
+        precision, mean = self.theta_given(lam)
+        log_z = (
+            lam * LOG_SCALE
+            + lam * np.log(2 * np.pi)
+            - 0.5
+            * np.sum(np.log(precision) + lam[:, None] * (CENTRE / SD) ** 2 - precision * mean**2, axis=1)
+        )
+        density = np.exp(log_z - np.asarray(log_c(COEFFICIENTS[:, None], lam)))
+        mass = np.concatenate([[0.0], np.cumsum(0.5 * (density[1:] + density[:-1]))])
+        self.cdf = mass / mass[-1]
+
+    @staticmethod
+    def theta_given(lam: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        precision = (1 - lam)[:, None] + lam[:, None] / SD**2
+        return precision, lam[:, None] * CENTRE / SD**2 / precision
+
+    def draw(self, rng: np.random.Generator, n: int) -> np.ndarray:
+        a = np.interp(rng.uniform(size=n), self.cdf, self.a)
+        precision, mean = self.theta_given(np.asarray(CubicLink()(a)))
+        theta = mean + rng.normal(size=mean.shape) / np.sqrt(precision)
+        return np.asarray(jax.vmap(joint_nuts.position_of)(jnp.asarray(theta), jnp.asarray(a)))
+
+    def uniforms(self, theta: np.ndarray, a: np.ndarray) -> np.ndarray:
+        """The Rosenblatt transform: independent uniforms exactly when (theta, a) has the law."""
+        precision, mean = self.theta_given(np.asarray(CubicLink()(a)))
+        return np.column_stack(
+            [np.interp(a, self.a, self.cdf), stats.norm.cdf((theta - mean) * np.sqrt(precision))]
+        )
+
+
+def worst_p_value(uniforms: np.ndarray) -> float:
+    """Smallest p-value over plain and folded margins and over pairs of them, times the number of tests."""
+    columns = uniforms.T
+    margins = [stats.kstest(u, "uniform").pvalue for u in (*columns, *abs(2 * columns - 1))]
+    pairs = [stats.spearmanr(columns[i], columns[j]).pvalue for i in range(3) for j in range(i)]
+    folded = [stats.spearmanr(abs(columns[0] - 0.5), abs(u - 0.5)).pvalue for u in columns[1:]]
+    tests = margins + pairs + folded
+    return float(min(tests)) * len(tests)
+
+
+def one_transition(chains: int) -> tuple[np.ndarray, np.ndarray]:
+    """Start ``chains`` chains in the exact law, and move each once: (uniforms, how far a moved)."""
+    exact = ExactJoint()
+    joint = joint_nuts.joint_log_density(NORMALS, log_c)
+    start = jnp.asarray(exact.draw(np.random.default_rng(3), chains))
+
+    def move(key: jax.Array, position: jax.Array) -> jax.Array:
+        step = joint_nuts.transition(
+            joint, COEFFICIENTS, step_size=jnp.asarray(0.5), inverse_mass=jnp.array([0.6, 1.2, 2.0])
+        )
+        state = blackjax.nuts.init(position, lambda x: joint(x, COEFFICIENTS))
+        return step(key, state)[0].position
+
+    end = jax.jit(jax.vmap(move))(jax.random.split(jax.random.key(4), chains), start)
+    theta, a = jax.vmap(joint_nuts.split)(end)
+    return exact.uniforms(np.asarray(theta), np.asarray(a)), np.abs(
+        np.asarray(a - jax.vmap(joint_nuts.split)(start)[1])
+    )
+
+
+def test_one_transition_from_the_exact_law_stays_in_it() -> None:
+    uniforms, moved = one_transition(20_000)
+    assert worst_p_value(uniforms) > 0.01
+    assert moved.mean() > 0.2
+
+
+def no_jacobian(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(joint_nuts, "log_jacobian", lambda b: 0.0 * b)
+
+
+def wrong_sign_of_log_c(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = joint_nuts.joint_log_density
+    monkeypatch.setattr(
+        joint_nuts, "joint_log_density", lambda path, c: right(path, lambda beta, lam: -c(beta, lam))
+    )
+
+
+def swapped_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = joint_nuts.joint_log_density
+    monkeypatch.setattr(
+        joint_nuts,
+        "joint_log_density",
+        lambda path, c: right(GeometricPath(path.log_target, path.log_base), c),
+    )
+
+
+@pytest.mark.parametrize("plant", [no_jacobian, wrong_sign_of_log_c, swapped_ends])
+def test_a_planted_bug_is_seen(
+    plant: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plant(monkeypatch)
+    assert worst_p_value(one_transition(20_000)[0]) < 1e-8
+
+
+def test_gradient_of_the_joint_density_is_that_of_its_value() -> None:
+    joint = joint_nuts.joint_log_density(NORMALS, log_c)
+    for a in (0.05, 0.3, 0.7, 1.0, 1.5, 1.95):
+        x = joint_nuts.position_of(jnp.array([0.4, -1.1]), jnp.asarray(a))
+        gradient = jax.grad(joint)(x, COEFFICIENTS)
+        step = 1e-5 * jnp.eye(3)
+        numeric = [(joint(x + h, COEFFICIENTS) - joint(x - h, COEFFICIENTS)) / 2e-5 for h in step]
+        np.testing.assert_allclose(gradient, numeric, rtol=1e-6, atol=1e-7)
+
+
+HALF_LINE = GeometricPath(lambda x: -0.5 * jnp.sum(x**2), lambda x: jnp.sum(jnp.log(x) - x))
+
+
+def test_a_density_of_zero_weight_counts_for_nothing_even_where_it_is_nan() -> None:
+    joint = joint_nuts.joint_log_density(HALF_LINE, log_c)
+    at_base = joint_nuts.position_of(jnp.array([-1.0]), jnp.asarray(0.05))
+    value, gradient = jax.value_and_grad(joint)(at_base, COEFFICIENTS)
+    assert float(value) == pytest.approx(-0.5 + float(joint_nuts.log_jacobian(at_base[-1])))
+    assert float(gradient[0]) == 1.0
+    assert np.isfinite(gradient[1])
+    above = joint_nuts.position_of(jnp.array([-1.0]), jnp.asarray(0.3))
+    assert float(joint(above, COEFFICIENTS)) == -np.inf
+
+
+def test_a_chain_on_unequal_supports_stays_in_them() -> None:
+    chain = joint_nuts.run_chain(
+        jax.random.key(1), jnp.array([1.0, 0.0]), jnp.zeros(2), path=HALF_LINE, log_c=log_c, draws=300
+    )
+    theta, lam = np.asarray(chain.theta[:, 0]), np.asarray(chain.lam)
+    assert np.all(np.isfinite(theta))
+    assert np.all(np.isfinite(chain.delta))
+    assert np.all(theta[lam > 0] > 0)
+    assert np.any(theta[lam == 0] < 0)
+    assert int(chain.rejections) > 0
+
+
+def test_gradients_are_counted_as_they_are_spent() -> None:
+    calls = []
+
+    def counted(x: jax.Array) -> jax.Array:
+        jax.debug.callback(lambda: calls.append(1))
+        return -0.5 * jnp.sum((x - 1.0) ** 2)
+
+    path = GeometricPath(lambda x: -0.5 * jnp.sum(x**2), counted)
+    chain = joint_nuts.run_chain(
+        jax.random.key(0), jnp.zeros(3), jnp.zeros(2), path=path, log_c=log_c, draws=40, max_depth=5
+    )
+    jax.block_until_ready(chain)
+    jax.effects_barrier()
+    assert len(calls) == int(chain.gradients) + 40
