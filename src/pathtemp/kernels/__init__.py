@@ -1,0 +1,1 @@
+"""Markov kernels that leave the joint law of (theta, a) invariant."""

@@ -1,0 +1,49 @@
+"""Hamiltonian Monte Carlo on z given lam, by position Verlet.
+
+Position Verlet takes the gradient at the middle of each step, so a move of L steps costs L gradients and one density
+at its end, and needs no gradient at its start: moves of lam and fresh base draws in between cost no gradient.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from pathtemp._types import Array, Key
+from pathtemp.kernels.transport import AffineMap
+
+
+class Proposal(NamedTuple):
+    """End of a trajectory: theta (dim,), z (dim,), and the fall of kinetic energy along it."""
+
+    theta: Array
+    z: Array
+    kinetic_fall: Array
+
+
+def propose(
+    key: Key, z: Array, chart: AffineMap, gradient: Callable[[Array], Array], step: Array, steps: Array
+) -> Proposal:
+    """Trajectory of ``steps`` position-Verlet steps of size ``step`` in z, from a fresh normal momentum.
+
+    ``gradient`` is that of the log density in theta; ``chart`` maps z to theta. The proposal is accepted with
+    probability min(1, exp(log density at its end - log density at its start + kinetic_fall)).
+    """
+    momentum = jax.random.normal(key, z.shape)
+
+    def body(_: int, state: tuple[Array, Array]) -> tuple[Array, Array]:
+        z, p = state
+        z = z + 0.5 * step * p
+        p = p + step * chart.adjoint(gradient(chart.forward(z)))
+        return z + 0.5 * step * p, p
+
+    z, p = jax.lax.fori_loop(0, steps, body, (z, momentum))
+    return Proposal(chart.forward(z), z, 0.5 * (momentum @ momentum - p @ p))
+
+
+def acceptance(log_ratio: Array) -> Array:
+    """Metropolis acceptance probability of a log ratio, zero where the ratio is NaN."""
+    return jnp.where(jnp.isnan(log_ratio), 0.0, jnp.exp(jnp.minimum(log_ratio, 0.0)))

@@ -1,0 +1,68 @@
+"""Moves of lam along the orbit of z: theta follows the transport while a moves on a lattice of the circle [0, 2).
+
+Given a, draw a random window of J equispaced points of the circle that holds it, at any place in the window with the
+same probability. Every point of the window would have drawn the same window equally often, so choosing among its
+points with probability proportional to the transported density leaves the joint law invariant, without rejection
+(a multiple-proposal move, Tjelmeland 2004).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from pathtemp._types import Array, Key
+from pathtemp.kernels.lam_given_theta import PseudoPrior
+from pathtemp.kernels.transport import Transport
+from pathtemp.links import MetricLink, unit
+from pathtemp.paths.geometric import log_density
+
+
+class OrbitMove(NamedTuple):
+    """The state after the move, and what the lattice held.
+
+    Parameters
+    ----------
+    a, theta, energies
+        The chosen point.
+    lattice, probability
+        All J points of the window (the first is the point of departure) and their probabilities: the conditional
+        law of a, which Rao-Blackwellises every estimate of p(a).
+    """
+
+    a: Array
+    theta: Array
+    energies: Array
+    lattice: Array
+    probability: Array
+
+
+def move(
+    key: Key,
+    a: Array,
+    theta: Array,
+    z: Array,
+    energies: Array,
+    *,
+    spacing: Array,
+    points: int,
+    link: MetricLink,
+    prior: PseudoPrior,
+    transport: Transport,
+    evaluate: Callable[[Array], Array],
+) -> OrbitMove:
+    """Move a along the orbit of z on ``points`` lattice points ``spacing`` apart; evaluates ``points - 1`` densities."""
+    key_place, key_choice = jax.random.split(key)
+    place = jax.random.randint(key_place, (), 0, points)
+    other = (place + jnp.arange(1, points)) % points
+    lattice = jnp.concatenate([a[None], jnp.mod(a + (other - place) * spacing, 2.0)])
+    thetas, log_dets = transport.orbit(z, unit(lattice))
+    candidates = jnp.concatenate([energies[None], jax.vmap(evaluate)(thetas[1:])])
+    log_p = log_density(candidates, link(lattice)) + log_dets - jax.vmap(prior)(lattice)
+    log_p = jnp.where(jnp.isnan(log_p), -jnp.inf, log_p)
+    choice = jax.random.categorical(key_choice, log_p)
+    chosen = jnp.where(choice == 0, theta, thetas[choice])
+    return OrbitMove(lattice[choice], chosen, candidates[choice], lattice, jax.nn.softmax(log_p))

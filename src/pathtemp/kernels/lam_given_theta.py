@@ -1,0 +1,76 @@
+"""The law of a given theta on a geometric path, in closed form: p(a | theta) is exp(lam delta) / c(lam).
+
+With lam and log c linear in a between nodes it is piecewise exponential, with two atoms at lam = 0 and lam = 1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+
+from pathtemp._types import Array, Key
+from pathtemp.links import A_MAX, A_MIN, MetricLink, fold, interpolate, unit
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class PseudoPrior:
+    """log c, piecewise linear in a.
+
+    Parameters
+    ----------
+    log_c
+        Values at the nodes of the link, shape (K + 1,); the first is the limit lam -> 0+, which differs from the
+        atom's where the target's support is smaller than the base's.
+    at_base
+        Value at the atom lam = 0, a scalar.
+    """
+
+    log_c: Array
+    at_base: Array
+
+    def __call__(self, a: Array) -> Array:
+        """Value at ``a``."""
+        return jnp.where(fold(a) <= A_MIN, self.at_base, interpolate(self.log_c, unit(a)))
+
+
+def bins(cells: int) -> Array:
+    """Prior mass of the K + 2 bins of folded a: the atom at lam = 0, the K cells, the atom at lam = 1."""
+    return jnp.concatenate([jnp.array([A_MIN]), jnp.full(cells, (A_MAX - A_MIN) / cells), jnp.array([1.0 - A_MAX])])
+
+
+def bin_of(a: Array, cells: int) -> Array:
+    """Index in 0..K+1 of the bin that holds ``a``."""
+    r = fold(a)
+    cell = 1 + jnp.clip(jnp.floor(unit(a) * cells).astype(int), 0, cells - 1)
+    return jnp.where(r <= A_MIN, 0, jnp.where(r >= A_MAX, cells + 1, cell))
+
+
+def log_masses(delta: Array, link: MetricLink, prior: PseudoPrior) -> tuple[Array, Array]:
+    """Unnormalised log mass of each bin given theta, shape (K + 2,), and the rise of the exponent over each cell."""
+    exponent = link.nodes * delta - prior.log_c
+    rise = exponent[1:] - exponent[:-1]
+    size = jnp.maximum(jnp.abs(rise), 1e-9)
+    cells = jnp.maximum(exponent[1:], exponent[:-1]) + jnp.log(-jnp.expm1(-size) / size)
+    inner = jnp.concatenate([-prior.at_base[None], cells, exponent[-1:]])
+    return inner + jnp.log(bins(link.cells)), rise
+
+
+def draw(key: Key, delta: Array, link: MetricLink, prior: PseudoPrior) -> tuple[Array, Array]:
+    """One exact draw of a given theta, and the probability of each bin (Rao-Blackwell), shape (K + 2,)."""
+    log_mass, rise = log_masses(delta, link, prior)
+    probability = jax.nn.softmax(log_mass)
+    u = jax.random.uniform(key, (3,))
+    cumulative = jnp.cumsum(probability)
+    index = jnp.minimum(jnp.sum(cumulative < u[0] * cumulative[-1]), link.cells + 1)
+    cell = jnp.clip(index - 1, 0, link.cells - 1)
+    size = jnp.maximum(jnp.abs(rise[cell]), 1e-9)
+    inside = -jnp.log1p(u[1] * jnp.expm1(-size)) / size
+    inside = jnp.where(rise[cell] > 0, 1.0 - inside, inside)
+    r = A_MIN + (A_MAX - A_MIN) * (cell + inside) / link.cells
+    # The open interval keeps a rounding of a cell's draw from landing in an atom.
+    r = jnp.clip(r, jnp.nextafter(A_MIN, 1.0), jnp.nextafter(A_MAX, 0.0))
+    r = jnp.where(index == 0, u[1] * A_MIN, jnp.where(index == link.cells + 1, 1.0 - u[1] * (1.0 - A_MAX), r))
+    return jnp.where(u[2] < 0.5, r, 2.0 - r), probability

@@ -1,0 +1,237 @@
+"""A round: many iterations of many chains, compiled once, with running sums so that memory stays bounded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from pathtemp._types import Array, Key, Sampler
+from pathtemp.kernels.transported_hmc import SCALES, ChainState, KernelParameters, Step, iterate
+from pathtemp.paths.geometric import GeometricPath, delta
+
+
+class TourSums(NamedTuple):
+    """Sums of the conditional bin probabilities of a, by chain and by tour (the time between regenerations).
+
+    The second axis of each array is the estimator: 0 along the orbit, 1 given theta.
+
+    Parameters
+    ----------
+    current
+        Of the tour under way, shape (C, 2, K + 2).
+    total
+        Of the whole time, shape (C, 2, K + 2).
+    square, cross
+        Over finished tours: the sum of x_k^2 and of x_k x_0, shape (2, K + 2).
+    finished
+        Over finished tours: the sum of x_k, shape (2, K + 2).
+    tours
+        Number of finished tours.
+    started
+        Whether each chain has regenerated yet, shape (C,): the time before that is no tour.
+    """
+
+    current: Array
+    total: Array
+    square: Array
+    cross: Array
+    finished: Array
+    tours: Array
+    started: Array
+
+
+class State(NamedTuple):
+    """Everything that passes from round to round.
+
+    Parameters
+    ----------
+    chains
+        theta (C, dim), a (C,), energies (C, 2).
+    target, base
+        The latest draws at lam = 1 and lam = 0 of each chain, shape (C, draws, dim), as ring buffers.
+    target_visits, base_visits
+        How many draws each chain has put there, shape (C,).
+    sums
+        Tour sums since they were last reset.
+    """
+
+    chains: ChainState
+    target: Array
+    base: Array
+    target_visits: Array
+    base_visits: Array
+    sums: TourSums
+
+
+class Record(NamedTuple):
+    """What comes back to the host after a round; n iterations, C chains.
+
+    Parameters
+    ----------
+    a, lam, delta, first
+        The joint path and the first coordinate of theta, shape (n, C).
+    regenerated
+        Whether theta was a fresh base draw, shape (n, C).
+    theta, theta_lam
+        Theta of every fourth iteration for learning the transport, shape (n // 4, C', dim), and its lam.
+    acceptance, position
+        Of HMC moves, shape (n, C).
+    orbit_jump, plain_jump
+        Mean distances in s moved by the two moves of a.
+    leapfrogs
+        Leapfrogs of each iteration, shape (n,).
+    rejected
+        Number of evaluations without density.
+    """
+
+    a: Array
+    lam: Array
+    delta: Array
+    first: Array
+    regenerated: Array
+    theta: Array
+    theta_lam: Array
+    acceptance: Array
+    position: Array
+    orbit_jump: Array
+    plain_jump: Array
+    leapfrogs: Array
+    rejected: Array
+
+
+@dataclass(frozen=True)
+class RoundShape:
+    """The static sizes of a round; one compilation serves all rounds of one shape."""
+
+    iterations: int
+    leapfrogs: int
+    lattice_points: int
+    batch: int | None
+    learners: int
+
+
+def empty_sums(chains: int, cells: int) -> TourSums:
+    """Tour sums before any iteration."""
+    # Each its own buffer: a round donates them all.
+    per_chain = [jnp.zeros((chains, 2, cells + 2)) for _ in range(2)]
+    overall = [jnp.zeros((2, cells + 2)) for _ in range(3)]
+    return TourSums(*per_chain, *overall, jnp.zeros((), int), jnp.zeros(chains, bool))
+
+
+def initial_state(chains: ChainState, draws: int, cells: int) -> State:
+    """State of a fresh run; ``draws`` is the number of target draws kept for each chain."""
+    count, dim = chains.theta.shape
+    buffers = [jnp.zeros((count, draws, dim)) for _ in range(2)]
+    visits = [jnp.zeros(count, int) for _ in range(2)]
+    return State(chains, *buffers, *visits, empty_sums(count, cells))
+
+
+def make_round(
+    path: GeometricPath, sample_base: Sampler | None, shape: RoundShape
+) -> Callable[[Key, State, KernelParameters], tuple[State, Record]]:
+    """The function of one round, to be jitted."""
+    kernel = partial(iterate, path=path, sample_base=sample_base, lattice_points=shape.lattice_points)
+
+    def one_round(key: Key, state: State, parameters: KernelParameters) -> tuple[State, Record]:
+        count = state.chains.a.shape[0]
+        indices = jnp.arange(count)
+
+        def body(state: State, i: Array) -> tuple[State, dict[str, Array]]:
+            # Shared by all chains of an iteration, so that none waits for another; chain keys depend on the chain's
+            # number alone, so that batches and devices do not change a chain's draws.
+            key_i = jax.random.fold_in(key, i)
+            key_shared, key_chains = jax.random.split(key_i)
+            u = jax.random.uniform(key_shared, (2,))
+            steps = 1 + jnp.floor(u[0] * shape.leapfrogs).astype(int)
+            spacing = 2.0 / shape.lattice_points * 0.5 ** jnp.floor(u[1] * SCALES)
+            keys = jax.vmap(lambda c: jax.random.fold_in(key_chains, c))(indices)
+
+            def step(inputs: tuple[Key, ChainState]) -> tuple[ChainState, Step]:
+                return kernel(inputs[0], inputs[1], steps, spacing, parameters)
+
+            if shape.batch is None or shape.batch >= count:
+                chains, made = jax.vmap(step)((keys, state.chains))
+            else:
+                chains, made = jax.lax.map(step, (keys, state.chains), batch_size=shape.batch)
+            lam = jax.vmap(parameters.link)(chains.a)
+            target, target_visits = _keep(state.target, state.target_visits, chains.theta, lam >= 1.0)
+            base, base_visits = (
+                (state.base, state.base_visits)
+                if sample_base is not None
+                else _keep(state.base, state.base_visits, chains.theta, lam <= 0.0)
+            )
+            sums = _accumulate(state.sums, made)
+            record = {
+                "a": chains.a,
+                "lam": lam,
+                "delta": delta(chains.energies),
+                "first": chains.theta[:, 0],
+                "regenerated": made.regenerated,
+                "acceptance": made.acceptance,
+                "position": made.position,
+                "orbit_jump": jnp.mean(made.orbit_jump),
+                "plain_jump": jnp.mean(made.plain_jump),
+                "leapfrogs": steps,
+                "rejected": jnp.sum(made.rejected),
+            }
+            return State(chains, target, base, target_visits, base_visits, sums), record
+
+        def block(state: State, i: Array) -> tuple[State, tuple[dict[str, Array], Array, Array]]:
+            state, record = jax.lax.scan(body, state, i)
+            chosen = slice(0, shape.learners)
+            return state, (record, state.chains.theta[chosen], record["lam"][-1, chosen])
+
+        blocks = jnp.arange(shape.iterations).reshape(-1, 4)
+        state, (record, theta, theta_lam) = jax.lax.scan(block, state, blocks)
+        flat = {k: v.reshape(shape.iterations, *v.shape[2:]) for k, v in record.items()}
+        summed = {k: flat.pop(k) for k in ("orbit_jump", "plain_jump", "rejected")}
+        return state, Record(
+            theta=theta,
+            theta_lam=theta_lam,
+            orbit_jump=jnp.mean(summed["orbit_jump"]),
+            plain_jump=jnp.mean(summed["plain_jump"]),
+            rejected=jnp.sum(summed["rejected"]),
+            **flat,
+        )
+
+    return one_round
+
+
+def _keep(buffer: Array, visits: Array, theta: Array, here: Array) -> tuple[Array, Array]:
+    """Write theta of the chains that are ``here`` into their ring buffers."""
+    count, draws = buffer.shape[:2]
+    if draws == 0:
+        return buffer, visits + here
+    rows, slot = jnp.arange(count), visits % draws
+    written = jnp.where(here[:, None], theta, buffer[rows, slot])
+    return buffer.at[rows, slot].set(written), visits + here
+
+
+def _accumulate(sums: TourSums, made: Step) -> TourSums:
+    """Close the tours of the chains that regenerated, then add this iteration to the tours under way.
+
+    The orbit move comes before the regeneration and the draw of a given theta after it, so the former belongs to the
+    tour that ends and the latter to the tour that begins.
+    """
+    orbit, plain = made.orbit_masses, made.plain_masses
+    current = sums.current.at[:, 0].add(orbit)
+    closed = (made.regenerated & sums.started)[:, None, None]
+    square = sums.square + jnp.sum(jnp.where(closed, current**2, 0.0), axis=0)
+    cross = sums.cross + jnp.sum(jnp.where(closed, current * current[..., :1], 0.0), axis=0)
+    finished = sums.finished + jnp.sum(jnp.where(closed, current, 0.0), axis=0)
+    current = jnp.where(made.regenerated[:, None, None], 0.0, current).at[:, 1].add(plain)
+    total = sums.total.at[:, 0].add(orbit).at[:, 1].add(plain)
+    return TourSums(
+        current,
+        total,
+        square,
+        cross,
+        finished,
+        sums.tours + jnp.sum(closed),
+        sums.started | made.regenerated,
+    )

@@ -1,0 +1,137 @@
+"""The learned transport theta = m(s) + F(s) z along the path, with F(s) = diag(scale(s)) R(s).
+
+Location, log scale and R are given at B equispaced positions s and interpolated linearly. R is a lower triangular
+factor of a correlation matrix, or, in high dimension, the identity plus a low-rank part I + V diag(g(s)) V'.
+Any value of the tables gives an exactly invariant kernel; good ones make z nearly independent of s.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+from jax.scipy.linalg import solve_triangular
+
+from pathtemp._types import Array
+from pathtemp.links import interpolate
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class AffineMap:
+    """The transport at one position: theta = m + diag(scale) R z.
+
+    Parameters
+    ----------
+    location, scale
+        m and the diagonal, shape (dim,).
+    factor
+        R: lower triangular (dim, dim), or None.
+    basis, gain
+        Low-rank part: V (dim, rank), orthonormal columns, and g (rank,); None with a triangular factor.
+    """
+
+    location: Array
+    scale: Array
+    factor: Array | None
+    basis: Array | None
+    gain: Array | None
+
+    def forward(self, z: Array) -> Array:
+        """Theta of z."""
+        return self.location + self.linear(z)
+
+    def linear(self, v: Array) -> Array:
+        """F v."""
+        return self.scale * self._r(v)
+
+    def adjoint(self, v: Array) -> Array:
+        """F' v, which takes a gradient in theta to one in z."""
+        v = self.scale * v
+        return v @ self.factor if self.factor is not None else self._r(v)
+
+    def inverse(self, theta: Array) -> Array:
+        """The z of theta."""
+        u = (theta - self.location) / self.scale
+        if self.factor is not None:
+            return solve_triangular(self.factor, u, lower=True)
+        assert self.basis is not None and self.gain is not None
+        return u - self.basis @ (self.gain / (1.0 + self.gain) * (self.basis.T @ u))
+
+    def log_det(self) -> Array:
+        """log |det F|."""
+        r = jnp.diagonal(self.factor) if self.factor is not None else 1.0 + self.gain
+        return jnp.sum(jnp.log(self.scale)) + jnp.sum(jnp.log(r))
+
+    def _r(self, v: Array) -> Array:
+        if self.factor is not None:
+            return self.factor @ v
+        assert self.basis is not None and self.gain is not None
+        return v + self.basis @ (self.gain * (self.basis.T @ v))
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Transport:
+    """Tables of the transport over B equispaced positions s in [0, 1].
+
+    Parameters
+    ----------
+    location, log_scale
+        Shape (B, dim).
+    factor
+        Shape (B, dim, dim), lower triangular with positive diagonal; None in high dimension.
+    basis, gain
+        V (dim, rank) shared by all positions, and g (B, rank), in place of ``factor``.
+    """
+
+    location: Array
+    log_scale: Array
+    factor: Array | None = None
+    basis: Array | None = None
+    gain: Array | None = None
+
+    def at(self, s: Array) -> AffineMap:
+        """The map at position s (a scalar)."""
+        return AffineMap(
+            interpolate(self.location, s),
+            jnp.exp(interpolate(self.log_scale, s)),
+            None if self.factor is None else interpolate(self.factor, s),
+            self.basis,
+            None if self.gain is None else interpolate(self.gain, s),
+        )
+
+    def orbit(self, z: Array, s: Array) -> tuple[Array, Array]:
+        """Points theta(s) of one z at positions s (J,), shape (J, dim), and log |det F(s)|, shape (J,).
+
+        R(s) z is linear between positions, so the images at the B positions serve all of ``s``.
+        """
+
+        def at(table: Array) -> Array:
+            return jax.vmap(interpolate, (None, 0))(table, s)
+
+        log_scale = at(self.log_scale)
+        if self.factor is not None:
+            images = at(self.factor @ z)
+            log_det = jnp.sum(jnp.log(at(jnp.diagonal(self.factor, axis1=1, axis2=2))), axis=1)
+        else:
+            assert self.basis is not None and self.gain is not None
+            gain = at(self.gain)
+            images = z + (gain * (self.basis.T @ z)) @ self.basis.T
+            log_det = jnp.sum(jnp.log1p(gain), axis=1)
+        return at(self.location) + jnp.exp(log_scale) * images, jnp.sum(log_scale, axis=1) + log_det
+
+
+def identity(dim: int, positions: int, *, location: Array | float = 0.0, scale: Array | float = 1.0) -> Transport:
+    """A transport that is the same at every position and does not mix coordinates.
+
+    >>> identity(2, 3, scale=2.0).at(jnp.asarray(0.3)).forward(jnp.ones(2)).tolist()
+    [2.0, 2.0]
+    """
+    return Transport(
+        jnp.broadcast_to(jnp.asarray(location, float), (positions, dim)),
+        jnp.broadcast_to(jnp.log(jnp.asarray(scale, float)), (positions, dim)),
+        basis=jnp.zeros((dim, 1)).at[0, 0].set(1.0),
+        gain=jnp.zeros((positions, 1)),
+    )

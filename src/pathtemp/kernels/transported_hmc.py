@@ -1,0 +1,153 @@
+"""The default kernel: one iteration moves a along the orbit, z given lam by HMC, and a given theta exactly.
+
+At lam = 0 the HMC proposal is replaced by an exact draw of the base, where there is one: a regeneration.
+Every parameter of the kernel is frozen within a round, so each round's kernel is exactly invariant.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from pathtemp._types import Array, Key, Sampler
+from pathtemp.kernels import hmc, lam_along_orbit, lam_given_theta
+from pathtemp.kernels.lam_given_theta import PseudoPrior
+from pathtemp.kernels.transport import Transport
+from pathtemp.links import MetricLink, interpolate, unit
+from pathtemp.paths.geometric import GeometricPath, delta, log_density
+
+SCALES = 4
+"""Lattice windows of 1, 1/2, 1/4 and 1/8 of the circle, one drawn at each iteration."""
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class KernelParameters:
+    """What adaptation learns.
+
+    Parameters
+    ----------
+    link, prior
+        The link and the pseudo-prior log c.
+    transport
+        m, F along the path.
+    log_step
+        Log HMC step size at equispaced positions s, shape (B,).
+    orbit
+        Whether a moves along the orbit at all.
+    pinned
+        Whether a is held where it is.
+    """
+
+    link: MetricLink
+    prior: PseudoPrior
+    transport: Transport
+    log_step: Array
+    orbit: Array
+    pinned: Array
+
+
+class ChainState(NamedTuple):
+    """One chain: theta (dim,), a (), energies (2,)."""
+
+    theta: Array
+    a: Array
+    energies: Array
+
+
+class Step(NamedTuple):
+    """What one iteration of one chain did.
+
+    Parameters
+    ----------
+    regenerated
+        Whether theta was drawn afresh from the base.
+    acceptance, position
+        Acceptance probability of the HMC move, and the position s at which it was made.
+    orbit_jump, plain_jump
+        Distance in s moved along the orbit, and by the draw of a given theta.
+    orbit_masses, plain_masses
+        Conditional probabilities of the K + 2 bins of a, in the two moves.
+    rejected
+        Number of evaluations without density.
+    """
+
+    regenerated: Array
+    acceptance: Array
+    position: Array
+    orbit_jump: Array
+    plain_jump: Array
+    orbit_masses: Array
+    plain_masses: Array
+    rejected: Array
+
+
+def iterate(
+    key: Key,
+    state: ChainState,
+    steps: Array,
+    spacing: Array,
+    parameters: KernelParameters,
+    *,
+    path: GeometricPath,
+    sample_base: Sampler | None,
+    lattice_points: int,
+) -> tuple[ChainState, Step]:
+    """One iteration of one chain; ``steps`` leapfrogs, orbit lattice ``spacing`` apart."""
+    keys = jax.random.split(key, 6)
+    link, prior, transport = parameters.link, parameters.prior, parameters.transport
+    theta, a, energies = state
+    z = transport.at(unit(a)).inverse(theta)
+
+    def along_orbit() -> tuple[Array, Array, Array, Array]:
+        moved = lam_along_orbit.move(
+            keys[0],
+            a,
+            theta,
+            z,
+            energies,
+            spacing=spacing,
+            points=lattice_points,
+            link=link,
+            prior=prior,
+            transport=transport,
+            evaluate=path.energies,
+        )
+        masses = jnp.zeros(link.cells + 2).at[lam_given_theta.bin_of(moved.lattice, link.cells)].add(moved.probability)
+        return moved.a, moved.theta, moved.energies, masses
+
+    def stay() -> tuple[Array, Array, Array, Array]:
+        return a, theta, energies, jnp.zeros(link.cells + 2)
+
+    use_orbit = parameters.orbit & ~parameters.pinned
+    a_orbit, theta, energies, orbit_masses = jax.lax.cond(use_orbit, along_orbit, stay)
+
+    s, lam = unit(a_orbit), link(a_orbit)
+    jitter = 1.0 + 0.2 * (2.0 * jax.random.uniform(keys[1]) - 1.0)
+    step = jitter * jnp.exp(interpolate(parameters.log_step, s))
+    chart = transport.at(s)
+    proposal = hmc.propose(keys[2], z, chart, lambda x: path.gradient(x, lam), step, steps)
+    fresh = jnp.zeros((), bool) if sample_base is None else (lam <= 0.0)
+    candidate = proposal.theta if sample_base is None else jnp.where(fresh, sample_base(keys[3]), proposal.theta)
+    new_energies = path.energies(candidate)
+    log_ratio = log_density(new_energies, lam) - log_density(energies, lam) + proposal.kinetic_fall
+    probability = jnp.where(fresh, 1.0, hmc.acceptance(log_ratio))
+    accepted = jax.random.uniform(keys[4]) < probability
+    theta, energies = jnp.where(accepted, candidate, theta), jnp.where(accepted, new_energies, energies)
+
+    a_plain, plain_masses = lam_given_theta.draw(keys[5], delta(energies), link, prior)
+    a_new = jnp.where(parameters.pinned, a_orbit, a_plain)
+    made = Step(
+        fresh,
+        probability,
+        s,
+        jnp.abs(unit(a_orbit) - unit(a)),
+        jnp.abs(unit(a_new) - s),
+        orbit_masses,
+        plain_masses,
+        jnp.sum(new_energies == -jnp.inf),
+    )
+    return ChainState(theta, a_new, energies), made

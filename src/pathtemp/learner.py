@@ -1,0 +1,187 @@
+"""What the rounds teach: pooled draws, and the kernel parameters fitted to them (Steps 2 and 3 of section 2.1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import jax.numpy as jnp
+import numpy as np
+
+from pathtemp._types import FloatArray
+from pathtemp.anneal import Level
+from pathtemp.estimators.isotonic import pinned
+from pathtemp.estimators.mbar import mbar
+from pathtemp.kernels.lam_given_theta import PseudoPrior
+from pathtemp.kernels.rounds import Record
+from pathtemp.kernels.transported_hmc import KernelParameters
+from pathtemp.learn import fit_transport
+from pathtemp.links import MetricLink, metric_nodes, thermodynamic_length
+from pathtemp.paths.geometric import LOG_ZERO
+
+POSITIONS = 13
+"""Positions s at which transport and step size are tabulated."""
+
+NO_DENSITY = 0.1 * LOG_ZERO
+MOST_THETAS = 24_000_000
+"""Numbers of theta kept for learning the transport (about 200 MB)."""
+
+
+@dataclass(frozen=True)
+class Draws:
+    """Draws of one round: lam and delta, and the thinned theta with its lam."""
+
+    lam: FloatArray
+    delta: FloatArray
+    theta: FloatArray
+    theta_lam: FloatArray
+
+
+def from_level(level: Level) -> Draws:
+    """Draws of one level of the annealing pass."""
+    lam = np.full(len(level.delta), level.lam)
+    return Draws(lam, level.delta, level.theta, lam)
+
+
+def from_record(record: Record) -> Draws:
+    """Draws of one round."""
+    theta = np.asarray(record.theta)
+    return Draws(
+        np.asarray(record.lam).ravel(),
+        np.asarray(record.delta).ravel(),
+        theta.reshape(-1, theta.shape[-1]),
+        np.asarray(record.theta_lam).ravel(),
+    )
+
+
+class Pool:
+    """Draws of all rounds; the conditionals theta | lam never change, so all may be pooled (section 2.1).
+
+    The oldest are dropped, since early rounds have not reached equilibrium at every lam: after n rounds the first
+    third is gone, and theta is kept within a fixed memory.
+    """
+
+    def __init__(self) -> None:
+        self._rounds: list[Draws] = []
+        self._dropped = 0
+
+    def add(self, draws: Draws) -> None:
+        """Add a round."""
+        self._rounds.append(draws)
+
+    def forget(self) -> None:
+        """Drop everything, as after the annealing pass once rounds have replaced it."""
+        self._rounds.clear()
+
+    def trim(self) -> None:
+        """Drop the oldest third of all rounds ever added."""
+        total = self._dropped + len(self._rounds)
+        excess = total // 3 - self._dropped
+        if excess > 0:
+            del self._rounds[:excess]
+            self._dropped += excess
+
+    def lam_delta(self) -> tuple[FloatArray, FloatArray]:
+        """All (lam, delta), with -inf where the target has no density."""
+        lam = np.concatenate([d.lam for d in self._rounds])
+        delta = np.concatenate([d.delta for d in self._rounds])
+        return lam, np.where(delta < NO_DENSITY, -np.inf, delta)
+
+    def lam_theta(self) -> tuple[FloatArray, FloatArray]:
+        """The latest (lam, theta) that fit the memory."""
+        width = self._rounds[-1].theta.shape[1]
+        kept, count = [], 0
+        for draws in reversed(self._rounds):
+            if kept and (count + len(draws.theta)) * width > MOST_THETAS:
+                break
+            kept.append(draws)
+            count += len(draws.theta)
+        return np.concatenate([d.theta_lam for d in kept]), np.concatenate([d.theta for d in kept])
+
+
+def spread_of_delta(lam: FloatArray, delta: FloatArray, *, most: int = 100) -> tuple[FloatArray, FloatArray]:
+    """Standard deviation of delta given lam in groups of neighbouring lam, after removing its slope.
+
+    Returns the mean lam of each group and the standard deviation, both of length <= ``most``. The spread is the square
+    root of Fisher's information in lam, the speed of the path (constant-KL prior, appendix A). A robust spread
+    (interquartile) bounds it where delta is heavy-tailed.
+    """
+    keep = np.isfinite(delta)
+    lam, delta = lam[keep], delta[keep]
+    order = np.argsort(lam, kind="stable")
+    groups = np.array_split(order, int(np.clip(len(lam) // 60, 1, most)))
+    centres, spreads = [], []
+    for group in groups:
+        x, y = lam[group], delta[group]
+        slope = np.polyfit(x, y, 1)[0] if np.ptp(x) > 1e-12 else 0.0
+        residual = y - y.mean() - slope * (x - x.mean())
+        quartiles = np.quantile(residual, [0.25, 0.75])
+        robust = (quartiles[1] - quartiles[0]) / 1.349
+        spread = residual.std()
+        centres.append(x.mean())
+        spreads.append(min(spread, 3.0 * robust) if robust > 0 else spread)
+    return np.array(centres), np.maximum(np.array(spreads), 1e-12)
+
+
+def path_length(lam: FloatArray, delta: FloatArray) -> float:
+    """Thermodynamic length of the whole path."""
+    return float(thermodynamic_length(*spread_of_delta(lam, delta), np.ones(1))[0])
+
+
+def cells_for(length: float) -> int:
+    """Number of cells of the link: under .4 units of length each, a power of two (one compilation for each)."""
+    return int(2 ** np.clip(np.ceil(np.log2(max(length, 1.0) / 0.4)), 6, 9))
+
+
+def fit_prior(lam: FloatArray, delta: FloatArray, nodes: FloatArray, *, frozen_lam: bool = False) -> PseudoPrior:
+    """The pseudo-prior c <- z (Step 3): MBAR over the draws, or stratified integration where lam was pinned."""
+    tiny = min(1e-12, 1e-3 * nodes[1])
+    grid = np.concatenate([[0.0, tiny], nodes[1:]])
+    log_z = pinned(lam, delta, grid) if frozen_lam else mbar(lam, delta, grid)
+    return PseudoPrior(jnp.asarray(log_z[1:]), jnp.zeros(()))
+
+
+def fit_kernel(
+    pool: Pool, *, cells: int, full: bool, log_step: FloatArray, step_lam: FloatArray, frozen_lam: bool, orbit: bool
+) -> KernelParameters:
+    """Kernel parameters from the pooled draws.
+
+    ``log_step`` are log step sizes at lam = ``step_lam``, carried over to the positions of the new link.
+    """
+    lam, delta = pool.lam_delta()
+    nodes = metric_nodes(*spread_of_delta(lam, delta), cells)
+    prior = fit_prior(lam, delta, nodes, frozen_lam=frozen_lam)
+    theta_lam, theta = pool.lam_theta()
+    positions = np.linspace(0.0, 1.0, cells + 1)
+    transport = fit_transport(np.interp(theta_lam, nodes, positions), theta, positions=POSITIONS, full=full)
+    old = np.interp(step_lam, nodes, positions)
+    return KernelParameters(
+        MetricLink(jnp.asarray(nodes)),
+        prior,
+        transport,
+        jnp.asarray(np.interp(np.linspace(0.0, 1.0, POSITIONS), old, log_step)),
+        jnp.asarray(orbit),
+        jnp.asarray(frozen_lam),
+    )
+
+
+def adapt_step(
+    log_step: FloatArray, position: FloatArray, acceptance: FloatArray, *, target: float, gain: float
+) -> FloatArray:
+    """Move log step sizes towards the target acceptance at each position (Robbins and Monro), between rounds.
+
+    >>> adapt_step(np.zeros(2), np.array([0.0, 1.0]), np.array([1.0, 0.6]), target=0.8, gain=1.0).round(2).tolist()
+    [0.2, -0.2]
+    """
+    mean, count = along_path(position, acceptance, len(log_step))
+    filled = np.interp(np.arange(len(log_step)), np.flatnonzero(count > 0), mean[count > 0])
+    return log_step + gain * (filled - target)
+
+
+def along_path(position: FloatArray, value: FloatArray, positions: int) -> tuple[FloatArray, FloatArray]:
+    """Mean of ``value`` at each of the positions, by linear binning, and the weight each received."""
+    x = np.ravel(position) * (positions - 1)
+    j = np.clip(np.floor(x).astype(int), 0, positions - 2)
+    f, v = x - j, np.ravel(value)
+    count = np.bincount(j, 1 - f, positions) + np.bincount(j + 1, f, positions)
+    total = np.bincount(j, (1 - f) * v, positions) + np.bincount(j + 1, f * v, positions)
+    return total / np.maximum(count, 1e-12), count

@@ -1,0 +1,1 @@
+"""Paths (theta, lam) -> log q(theta, lam)."""

@@ -1,0 +1,45 @@
+"""The geometric path: log q(theta, lam) = (1 - lam) log psi(theta) + lam log q(theta) (section 2.2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+
+from pathtemp._types import Array, LogDensity
+
+LOG_ZERO = -1e30
+"""Stands for log 0 in differences: far below any log density, yet finite, so that lam * LOG_ZERO is never NaN."""
+
+
+@dataclass(frozen=True)
+class GeometricPath:
+    """From the base psi at lam = 0 to the target q at lam = 1.
+
+    A point's *energies* are (log psi, log q): they give the log density at every lam without another evaluation.
+    """
+
+    log_base: LogDensity
+    log_target: LogDensity
+
+    def energies(self, theta: Array) -> Array:
+        """(log psi, log q) at ``theta``, shape (2,); NaN and +inf count as zero density."""
+        values = jnp.stack([self.log_base(theta), self.log_target(theta)])
+        return jnp.where(jnp.isnan(values) | (values > -LOG_ZERO), -jnp.inf, values)
+
+    def gradient(self, theta: Array, lam: Array) -> Array:
+        """Gradient of the log density in theta, shape (dim,); the part of zero weight is left out, even if NaN."""
+        base, target = jax.grad(self.log_base)(theta), jax.grad(self.log_target)(theta)
+        return jnp.where(lam < 1, (1 - lam) * base, 0.0) + jnp.where(lam > 0, lam * target, 0.0)
+
+
+def log_density(energies: Array, lam: Array) -> Array:
+    """Log density (1 - lam) log psi + lam log q of energies (..., 2), with 0 * -inf = 0."""
+    base, target = energies[..., 0], energies[..., 1]
+    return jnp.where(lam < 1, (1 - lam) * base, 0.0) + jnp.where(lam > 0, lam * target, 0.0)
+
+
+def delta(energies: Array) -> Array:
+    """Derivative dlog q/dlam = log q - log psi, bounded below by LOG_ZERO where the target has no density."""
+    return jnp.maximum(energies[..., 1], LOG_ZERO) - energies[..., 0]
