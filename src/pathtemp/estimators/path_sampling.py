@@ -11,7 +11,7 @@ from pathtemp._types import FloatArray
 from pathtemp.errors import InputError
 from pathtemp.estimators.estimate import Estimate, blocks, increasing, vector
 
-Curve = Callable[[FloatArray, FloatArray], FloatArray]
+Curve = Callable[[FloatArray, FloatArray, FloatArray], FloatArray]
 
 
 def path_sampling(
@@ -126,7 +126,7 @@ def _variance(a: FloatArray, u: FloatArray, at: FloatArray) -> FloatArray:
     """
     x, mean, within, n = _ordered(a, u)
     if x.size < 3 and np.isnan(within).any():
-        return np.where(at == at[0], 0.0, np.nan)
+        return np.full(at.size, np.nan)
     variance = np.where(np.isnan(within), _variance_from_neighbours(x, mean, n), within) / n
     low, high = min(at[0], x[0]), max(at[-1], x[-1])
     middles = np.concatenate([[low], (x[1:] + x[:-1]) / 2.0, [high]])
@@ -166,6 +166,6 @@ def _spread_between_groups(
     block = blocks(groups, size=a.size)
     count = int(block.max()) + 1
     if count < 2:
-        return np.where(at == at[0], 0.0, np.nan)
+        return np.full(at.size, np.nan)
     curves = np.array([curve(a[block == b], u[block == b], at) for b in range(count)])
     return np.asarray(curves.std(axis=0, ddof=1) / np.sqrt(count))
