@@ -1,0 +1,201 @@
+"""The fit: what a run gives back to its user."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import xarray as xr
+
+from pathtemp.curve import LogZ
+from pathtemp.draws import SAMPLE_DIMS, draws_dataset
+from pathtemp.escape import escape_names
+from pathtemp.model import Model
+from pathtemp.run import Counts, Diagnostics, RoundRecord, Run
+from pathtemp.settings import PaperSettings, Settings
+from pathtemp.summary import Summary, summarise
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+class LogEvidence(NamedTuple):
+    """log z(1) - log z(0) and its standard error, in nats."""
+
+    value: float
+    se: float
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Fit:
+    """Draws, normalising constant and verdict of one run.
+
+    Parameters
+    ----------
+    posterior, base
+        Draws at lam = 1 and lam = 0, constrained, over (chain, draw, ...), named as the model names them.
+    path
+        The joint path over (chain, iteration): ``a``, ``lam``, ``delta`` (log target - log base) and, where
+        the engine kept it, ``theta0``, the first unconstrained coordinate.
+    log_z
+        The curve log z(lam) - log z(0): ``log_z(lam)``, ``log_z.se(lam)``, ``log_z.lam``, ``log_z.mean``.
+    diagnostics
+        The checks behind the verdict, and the numbers behind the checks.
+    history
+        One record a round.
+    counts
+        Gradient and density evaluations, everything included.
+    seconds
+        Wall seconds by part.
+    settings, seed
+        With the model, all that the run depended on.
+    name
+        What the model is called.
+    exact_base
+        Whether the base gave exact draws; it is then normalised, and log z is a log marginal likelihood.
+    versions
+        Of Python and the libraries that made the run.
+    created_at
+        When, in ISO 8601, UTC.
+    model
+        The model, None after loading from a file.
+    """
+
+    posterior: xr.Dataset
+    base: xr.Dataset
+    path: xr.Dataset
+    log_z: LogZ
+    diagnostics: Diagnostics
+    history: tuple[RoundRecord, ...]
+    counts: Counts
+    seconds: dict[str, float]
+    settings: Settings | PaperSettings
+    seed: int
+    name: str
+    exact_base: bool
+    versions: dict[str, str] = field(default_factory=dict)
+    created_at: str = ""
+    model: Model | None = None
+
+    @classmethod
+    def from_run(
+        cls,
+        run: Run,
+        model: Model,
+        *,
+        seed: int,
+        settings: Settings | PaperSettings,
+        versions: Mapping[str, str] | None = None,
+    ) -> Fit:
+        """Name and constrain what an engine hands over."""
+        return cls(
+            posterior=draws_dataset(model, run.target),
+            base=draws_dataset(model, run.base),
+            path=_path(run),
+            log_z=run.log_z,
+            diagnostics=run.diagnostics,
+            history=run.history,
+            counts=run.counts,
+            seconds=dict(run.seconds),
+            settings=settings,
+            seed=seed,
+            name=model.name,
+            exact_base=model.sample_base is not None,
+            versions=library_versions() if versions is None else dict(versions),
+            created_at=datetime.now(UTC).isoformat(timespec="seconds"),
+            model=model,
+        )
+
+    @property
+    def log_marginal_likelihood(self) -> LogEvidence:
+        """The logarithm of z(1) / z(0), with its standard error."""
+        return LogEvidence(float(self.log_z.mean[-1]), float(self.log_z.stderr[-1]))
+
+    @property
+    def converged(self) -> bool:
+        """The verdict: True when every check passed."""
+        return self.diagnostics.converged
+
+    @property
+    def warnings(self) -> list[str]:
+        """What did not pass, where on the path, and what to do; empty when converged."""
+        return self.diagnostics.warnings
+
+    def summary(self, *, rows: int | None = 20) -> Summary:
+        """The verdict first, then log z, the diagnostics and a posterior table of at most ``rows`` rows."""
+        return summarise(self, rows=rows)
+
+    def to_arviz(self) -> xr.DataTree:
+        """An ArviZ DataTree: posterior, prior (the base draws), sample_stats (the joint path), attributes.
+
+        A tree cannot hold a slash in a name: ``a/b`` becomes ``a%2Fb`` (and ``%`` becomes ``%25``).
+        """
+        groups = {"posterior": self.posterior, "prior": self.base, "sample_stats": self.path}
+        tree = xr.DataTree.from_dict({group: escape_names(data) for group, data in groups.items()})
+        evidence = self.log_marginal_likelihood
+        tree.attrs = {
+            "inference_library": "pathtemp",
+            "inference_library_version": self.versions.get("pathtemp", ""),
+            "created_at": self.created_at,
+            "model_name": self.name,
+            "seed": self.seed,
+            "converged": int(self.converged),
+            "log_marginal_likelihood": evidence.value,
+            "log_marginal_likelihood_se": evidence.se,
+            "sampling_time": sum(self.seconds.values()),
+        }
+        return tree
+
+    def plot(self, **options: Any) -> Figure:
+        """The figure to look at first, see :func:`pathtemp.plots.plot`."""
+        from pathtemp.plots import plot
+
+        return plot(self, **options)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write everything but the model to a netCDF file, see :func:`pathtemp.storage.save`."""
+        from pathtemp.storage import save
+
+        save(self, path)
+
+    def __repr__(self) -> str:
+        evidence, sizes = self.log_marginal_likelihood, self.posterior.sizes
+        checks = len(self.diagnostics.checks)
+        verdict = (
+            "converged"
+            if self.converged
+            else f"NOT converged ({len(self.warnings)} of {checks} checks failed)"
+        )
+        return (
+            f"<Fit of {self.name!r}: {verdict}; log z {evidence.value:.6g} ± {evidence.se:.2g}; "
+            f"{sizes['chain']} x {sizes['draw']} draws; {self.diagnostics.tours} round trips>"
+        )
+
+
+def library_versions() -> dict[str, str]:
+    """Versions of Python and of the libraries whose numbers matter.
+
+    >>> sorted(library_versions())
+    ['jax', 'jaxlib', 'numpy', 'pathtemp', 'python', 'scipy', 'xarray']
+    """
+    names = ("pathtemp", "jax", "jaxlib", "numpy", "scipy", "xarray")
+    return {"python": platform.python_version(), **{name: version(name) for name in names}}
+
+
+def _path(run: Run) -> xr.Dataset:
+    variables = {"a": run.a, "lam": run.lam, "delta": run.delta, "theta0": getattr(run, "theta0", None)}
+    chains, iterations = run.a.shape
+    return xr.Dataset(
+        {
+            name: ((SAMPLE_DIMS[0], "iteration"), np.asarray(x))
+            for name, x in variables.items()
+            if x is not None
+        },
+        coords={"chain": np.arange(chains), "iteration": np.arange(iterations)},
+    )

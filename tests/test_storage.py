@@ -1,0 +1,256 @@
+import dataclasses
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import h5netcdf
+import h5py
+import numpy as np
+import pytest
+import xarray as xr
+from synthetic import FAILED, cauchy_fit, fit_of, odd_model
+
+import pathtemp.storage
+from pathtemp.codec import decode, encode
+from pathtemp.curve import LogZ
+from pathtemp.errors import InputError
+from pathtemp.escape import escape, unescape
+from pathtemp.fit import Fit
+from pathtemp.settings import PAPER, Settings
+from pathtemp.storage import load, save
+
+
+def assert_same(x: object, y: object) -> None:
+    """Equal to the last bit, NaN equal to NaN."""
+    assert type(x) is type(y)
+    if dataclasses.is_dataclass(x):
+        for f in dataclasses.fields(x):
+            assert_same(getattr(x, f.name), getattr(y, f.name))
+    elif isinstance(x, dict):
+        assert list(x) == list(y)
+        assert_same(list(x.values()), list(y.values()))
+    elif isinstance(x, list | tuple):
+        assert len(x) == len(y)
+        for p, q in zip(x, y, strict=True):
+            assert_same(p, q)
+    elif isinstance(x, np.ndarray):
+        assert (x.dtype, x.shape, x.tobytes()) == (y.dtype, y.shape, y.tobytes())
+    elif isinstance(x, xr.Dataset):
+        xr.testing.assert_identical(x, y)
+        assert list(x.data_vars) == list(y.data_vars)
+        for name in x.variables:
+            if x[name].dtype.kind != "U":
+                assert_same(x[name].values, y[name].values)
+    elif isinstance(x, float):
+        assert np.float64(x).tobytes() == np.float64(y).tobytes()
+    else:
+        assert x == y
+
+
+def assert_same_fit(x: Fit, y: Fit) -> None:
+    assert y.model is None
+    assert_same(dataclasses.replace(x, model=None), y)
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("saved") / "fit.nc"
+    save(cauchy_fit(), path)
+    return path
+
+
+@pytest.mark.parametrize(
+    "fit",
+    [
+        cauchy_fit(),
+        cauchy_fit(checks=FAILED),
+        dataclasses.replace(cauchy_fit(), settings=PAPER, seed=2**80, name='<b>"\u03b8\0'),
+        fit_of(odd_model(), draws=0),
+        fit_of(odd_model(("a/b", "chain", "<script>"))),
+        fit_of(odd_model(("../../x", "100%2F", "theta[1]"))),
+        fit_of(odd_model(("", "..", "a\0b \n\ud800\u03b8"))),
+    ],
+    ids=["plain", "failed", "paper", "empty", "odd", "traversal", "unwritable"],
+)
+def test_a_fit_comes_back_to_the_last_bit(fit, tmp_path):
+    fit.save(tmp_path / "fit.nc")
+    assert_same_fit(fit, load(tmp_path / "fit.nc"))
+    assert os.listdir(tmp_path) == ["fit.nc"]
+
+
+def test_odd_numbers_come_back_to_the_last_bit(tmp_path):
+    fit = fit_of(odd_model())
+    payload = np.frombuffer(np.uint64(0x7FF8DEADBEEF0001).tobytes())[0]
+    fit.posterior["mu"].values.flat[:5] = [np.nan, -np.inf, -0.0, 5e-324, payload]
+    save(fit, tmp_path / "fit.nc")
+    assert_same_fit(fit, load(tmp_path / "fit.nc"))
+
+
+def test_a_loaded_fit_can_be_used_and_saved_again(saved, tmp_path):
+    fit = load(saved)
+    assert str(fit.summary()) == str(cauchy_fit().summary())
+    assert set(fit.to_arviz().children) == {"posterior", "prior", "sample_stats"}
+    fit.save(tmp_path / "again.nc")
+    assert_same_fit(fit, load(tmp_path / "again.nc"))
+
+
+def test_the_file_is_one_that_arviz_reads(saved):
+    with xr.open_datatree(saved, engine="h5netcdf") as tree:
+        np.testing.assert_array_equal(tree["posterior"]["theta"], cauchy_fit().posterior["theta"])
+
+
+def test_a_long_history_is_quick_and_larger_than_an_attribute(tmp_path):
+    fit = cauchy_fit()
+    fit = dataclasses.replace(fit, history=fit.history * 100)
+    save(fit, tmp_path / "fit.nc")
+    assert_same_fit(fit, load(tmp_path / "fit.nc"))
+    with h5netcdf.File(tmp_path / "fit.nc", "r") as file:
+        assert len(file["pathtemp"].variables) < 10
+
+
+def test_truncated_files_are_refused_in_one_sentence(saved, tmp_path):
+    whole = saved.read_bytes()
+    lengths = [0, 1, 8, *np.random.default_rng(3).integers(9, len(whole), 46), len(whole) - 1]
+    for length in lengths:
+        cut = tmp_path / "cut.nc"
+        cut.write_bytes(whole[:length])
+        with pytest.raises(InputError, match=r"cut short or damaged"):
+            load(cut)
+
+
+def test_foreign_files_are_refused_in_one_sentence(tmp_path):
+    text, other, newer = tmp_path / "a.nc", tmp_path / "b.nc", tmp_path / "c.nc"
+    text.write_text("not a netCDF file " * 100)
+    xr.Dataset({"x": ("i", np.arange(3))}).to_netcdf(other, engine="h5netcdf")
+    xr.Dataset(attrs={"pathtemp_format": pathtemp.storage.FORMAT + 1}).to_netcdf(newer, engine="h5netcdf")
+    for path, sentence in (
+        (text, "is not a netCDF file"),
+        (other, "not a fit that pathtemp saved"),
+        (newer, "newer pathtemp; upgrade"),
+        (tmp_path / "none.nc", "there is no file"),
+        (tmp_path, "there is no file"),
+    ):
+        with pytest.raises(InputError, match=sentence):
+            load(path)
+
+
+def edited(saved: Path, place: Path, edit) -> Path:
+    place.write_bytes(saved.read_bytes())
+    with h5py.File(place, "r+") as file:
+        edit(file)
+    return place
+
+
+def rewrite(old: str, new: str):
+    def edit(file):
+        text = file["pathtemp/record"][()].decode()
+        assert old in text
+        file["pathtemp/record"][()] = text.replace(old, new)
+
+    return edit
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        rewrite('"class": "Settings"', '"class": "Popen"'),
+        rewrite('"chains": 64', '"chains": 0'),
+        rewrite('"chains": 64', '"chains": 64, "args": "x"'),
+        rewrite('"seed"', '"sead"'),
+        rewrite('["float64", 0, [65]]', '["float64", 0, [100000]]'),
+        rewrite('{"dict"', '{"eval"'),
+        rewrite("{", ""),
+        lambda file: file.__delitem__("posterior"),
+        lambda file: file.__delitem__("pathtemp/record"),
+    ],
+)
+def test_a_tampered_record_is_refused_and_makes_nothing(saved, tmp_path, edit):
+    with pytest.raises(InputError, match="is damaged, or of another version"):
+        load(edited(saved, tmp_path / "bad.nc", edit))
+
+
+def test_a_small_file_that_claims_huge_arrays_is_refused_before_reading(saved, tmp_path):
+    def edit(file):
+        file["posterior"].create_dataset("huge", shape=(10**13,), dtype="f8", chunks=(1000,)).make_scale()
+
+    with pytest.raises(InputError, match="claims to hold"):
+        load(edited(saved, tmp_path / "bad.nc", edit))
+
+
+@pytest.mark.parametrize("where", ["no/such/folder/fit.nc", "."])
+def test_a_place_that_cannot_be_is_refused(tmp_path, where):
+    with pytest.raises(InputError, match=r"save: .*folder"):
+        save(fit_of(odd_model()), tmp_path / where)
+
+
+def test_a_full_disk_leaves_the_last_good_file(tmp_path):
+    """In a process of its own that may not write more than 20 kB to a file."""
+    script = f"""
+import resource, sys
+sys.path.insert(0, {str(Path(__file__).parent)!r})
+from synthetic import cauchy_fit
+from pathtemp.storage import save
+fit = cauchy_fit()
+fit.save("fit.nc")
+resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+try:
+    fit.save("fit.nc")
+except OSError as error:
+    print(error)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0
+    assert "fit.nc, which is as it was before" in done.stdout
+    assert os.listdir(tmp_path) == ["fit.nc"]
+    assert load(tmp_path / "fit.nc").converged
+
+
+def test_a_write_that_fails_at_the_last_step_leaves_the_last_good_file(tmp_path, monkeypatch):
+    path = tmp_path / "fit.nc"
+    save(fit_of(odd_model(), seed=1), path)
+    before = path.read_bytes()
+
+    def fail(*_):
+        raise PermissionError(13, "no")
+
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(OSError, match="as it was before"):
+        save(fit_of(odd_model(), seed=2), path)
+    assert path.read_bytes() == before
+    assert os.listdir(tmp_path) == ["fit.nc"]
+
+
+def test_saving_through_a_link_keeps_the_link(tmp_path):
+    (tmp_path / "real").mkdir()
+    link = tmp_path / "link.nc"
+    link.symlink_to(tmp_path / "real" / "fit.nc")
+    save(fit_of(odd_model()), link)
+    assert link.is_symlink()
+    assert load(link).name == "odd"
+
+
+@pytest.mark.parametrize(
+    "name", ["x", "a/b", "%", "%2F", "%u0041", "", ".", "..", "a.b", "\0\x1f", "\ud800", "θ/π%"]
+)
+def test_escaping_is_reversible_and_safe(name):
+    assert unescape(escape(name)) == name
+    assert "/" not in escape(name)
+    assert escape(name)
+    escape(name).encode()
+
+
+def test_the_codec_keeps_types_and_refuses_what_it_does_not_know():
+    value = {
+        "x": (1, 2.5, True, None, "s", [float("nan"), -float("inf")]),
+        "curve": LogZ(*np.arange(6.0).reshape(3, 2)),
+        "settings": Settings(batch=3),
+        "arrays": [np.arange(4).reshape(2, 2), np.zeros((0, 3)), np.array([True]), np.float32([1.5])],
+        "dict": {"class": "Settings", "float": "nan"},
+    }
+    assert_same(decode(*encode(value)), value)
+    for unknown in (object(), {1, 2}, np.array(["text"])):
+        with pytest.raises(TypeError, match="cannot be written"):
+            encode(unknown)
