@@ -72,6 +72,8 @@ def khat(log_ratio: ArrayLike, *, flat: ArrayLike | None = None, r_eff: float = 
     (True, False)
     """
     ratio = vector("log_ratio", log_ratio)
+    if np.isposinf(ratio).any():
+        raise InputError("log_ratio must be less than infinity; p(a) is zero at some draw")
     if flat is not None:
         mask = np.ravel(np.asarray(flat, dtype=bool))
         if mask.size != ratio.size:
