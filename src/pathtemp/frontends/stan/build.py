@@ -1,0 +1,224 @@
+"""From Stan code to a shared library: stanc, the C++ compiler, and the cache between them."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import importlib.metadata
+import json
+import os
+import re
+import signal
+import subprocess
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from pathtemp.errors import InputError
+from pathtemp.frontends.stan.cache import Slot, cache_folder, locked
+from pathtemp.frontends.stan.source import GENERATED, Source
+from pathtemp.frontends.stan.toolchain import Compiler, Stan, find_stan, require_compiler
+
+SHIM = Path(__file__).parent / "shim"
+_STANC_FLAGS = ("--O1", "--name=pathtemp_model", f"--filename-in-msg={GENERATED}")
+_STANC_ERROR = re.compile(rf"'{re.escape(GENERATED)}', line (\d+), column (\d+)")
+
+
+def stanc(source: Source, *flags: str) -> str:
+    """Standard output of stanc; an error of the program is raised with the user's file and line."""
+    folder = cache_folder()
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="stanc-", dir=folder) as scratch:
+        file = Path(scratch) / GENERATED
+        file.write_text(source.text, encoding="utf-8")
+        command = [str(find_stan().stanc), *_STANC_FLAGS, *flags, str(file)]
+        answer = subprocess.run(command, capture_output=True, text=True, check=False)
+    if answer.returncode != 0:
+        raise InputError(_explain(answer.stderr, source))
+    return answer.stdout
+
+
+def _explain(report: str, source: Source) -> str:
+    """The place, what stanc says of it, and the line with a mark under the column."""
+    at = _STANC_ERROR.search(report)
+    said = " ".join(report.rpartition("----\n")[2].split()) or report.strip()
+    place = source.place(int(at.group(1))) if at else None
+    if at is None or place is None:
+        return f"program: stanc says: {source.translate(report).strip()}"
+    column = int(at.group(2))
+    row = source.line(int(at.group(1)))
+    return f"{place}, column {column}: {said}\n    {row}\n    {' ' * column}^"
+
+
+def program_info(source: Source) -> dict[str, Any]:
+    """Types of the data and of the parameters, as ``stanc --info`` has them."""
+    info: dict[str, Any] = json.loads(stanc(source, "--info"))
+    return info
+
+
+@dataclass(frozen=True)
+class Artifact:
+    """Something to compile: its place in the cache, and the commands that fill it, one after the other."""
+
+    slot: Slot
+    name: str
+    commands: tuple[tuple[str, ...], ...]
+    sources: tuple[tuple[str, str], ...] = ()
+
+
+def build_program(source: Source, name: str, *, progress: bool = True) -> Path:
+    """The shared library of a plain Stan program, compiled unless the cache has it."""
+    return build_programs([(source, name)], progress=progress)[0]
+
+
+def build_programs(programs: Sequence[tuple[Source, str]], *, progress: bool = True) -> list[Path]:
+    """Shared libraries of several programs, compiled side by side unless the cache has them."""
+    stan = find_stan()
+    codes = [stanc(source, "--print-cpp") for source, _ in programs]
+    compiler = require_compiler()
+    shim = _shim(stan, compiler)
+    artifacts = [
+        _program(code, name, stan, compiler, shim) for code, (_, name) in zip(codes, programs, strict=True)
+    ]
+    build([bridge_artifact(compiler), shim, *artifacts], progress=progress)
+    return [artifact.slot.path for artifact in artifacts]
+
+
+def _shim(stan: Stan, compiler: Compiler) -> Artifact:
+    source = SHIM / "model_api.cpp"
+    flags = (*compiler.flags, *stan.compile_flags)
+    slot = Slot("shim", _key(source.read_text(), stan.version, compiler.version, *flags), "shim.o")
+    output = str(slot.workshop / slot.file)
+    command = (*compiler.command, *flags, *stan.include_flags, "-c", str(source), "-o", output)
+    return Artifact(slot, source.name, (command,))
+
+
+def _program(code: str, name: str, stan: Stan, compiler: Compiler, shim: Artifact) -> Artifact:
+    flags = (*compiler.flags, *stan.compile_flags)
+    slot = Slot("program", _key(code, shim.slot.key, *flags), "program.so")
+    obj = str(slot.workshop / "program.o")
+    compile_ = (
+        *compiler.command,
+        *flags,
+        *stan.include_flags,
+        "-c",
+        str(slot.workshop / "program.cpp"),
+        "-o",
+        obj,
+    )
+    link = (*compiler.command, "-shared", obj, str(shim.slot.path), "-o", str(slot.workshop / slot.file))
+    return Artifact(
+        slot, name, (compile_, (*link, *stan.link_flags(SHIM / "export.map"))), (("program.cpp", code),)
+    )
+
+
+def bridge_artifact(compiler: Compiler) -> Artifact:
+    """The library that XLA calls, for the jaxlib that is installed."""
+    import jax
+
+    source = SHIM / "bridge.cpp"
+    slot = Slot(
+        "bridge",
+        _key(source.read_text(), importlib.metadata.version("jaxlib"), compiler.version, *compiler.flags),
+        "bridge.so",
+    )
+    include = f"-I{jax.ffi.include_dir()}"
+    output = str(slot.workshop / slot.file)
+    command = (*compiler.command, *compiler.flags, "-shared", include, str(source), "-o", output, "-lpthread")
+    return Artifact(slot, source.name, (command,))
+
+
+def _key(*parts: str) -> str:
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:20]
+
+
+def build(artifacts: Sequence[Artifact], *, progress: bool = True) -> None:
+    """Build what the cache lacks, all at once; safe against other processes that want the same."""
+    wanted = {artifact.slot: artifact for artifact in artifacts if not artifact.slot.path.exists()}
+    with contextlib.ExitStack() as stack:
+        for slot in sorted(wanted, key=lambda slot: (slot.kind, slot.key)):  # one order for all: no deadlock
+            stack.enter_context(locked(slot))
+        missing = [artifact for artifact in wanted.values() if not artifact.slot.path.exists()]
+        if missing:
+            with _announced(missing, progress):
+                _build_missing(missing)
+
+
+def _build_missing(artifacts: Sequence[Artifact]) -> None:
+    try:
+        for artifact in artifacts:
+            artifact.slot.open_workshop()
+            for file, text in artifact.sources:
+                (artifact.slot.workshop / file).write_text(text, encoding="utf-8")
+        for stage in range(max(len(artifact.commands) for artifact in artifacts)):
+            active = [artifact for artifact in artifacts if stage < len(artifact.commands)]
+            _run_together(active, stage)
+            for artifact in active:
+                if stage + 1 == len(artifact.commands):
+                    artifact.slot.publish(artifact.name)
+    finally:
+        for artifact in artifacts:
+            artifact.slot.discard()
+
+
+def _run_together(artifacts: Sequence[Artifact], stage: int) -> None:
+    """Run one command of each, side by side; on an interrupt no process of theirs stays behind."""
+    processes: list[subprocess.Popen[bytes]] = []
+    logs = [artifact.slot.workshop / "log" for artifact in artifacts]
+    try:
+        for artifact, log in zip(artifacts, logs, strict=True):
+            environment = {**os.environ, "TMPDIR": str(artifact.slot.workshop)}
+            with log.open("wb") as output:
+                processes.append(
+                    subprocess.Popen(
+                        artifact.commands[stage],
+                        stdin=subprocess.DEVNULL,
+                        stdout=output,
+                        stderr=subprocess.STDOUT,
+                        env=environment,
+                        start_new_session=True,
+                    )
+                )
+        codes = [process.wait() for process in processes]
+    except BaseException:
+        for process in processes:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+        raise
+    for artifact, log, code in zip(artifacts, logs, codes, strict=True):
+        if code != 0:
+            raise InputError(
+                f"program: {_compile_failure(artifact.name, code, log.read_text(errors='replace'))}"
+            )
+
+
+def _compile_failure(name: str, code: int, log: str) -> str:
+    if code == -signal.SIGKILL or "Killed" in log:
+        return f"the C++ compiler was killed on {name}, most likely for want of memory (it needs about 2 GiB)"
+    errors = [row for row in log.splitlines() if "error" in row.lower()] or log.splitlines()[-3:]
+    return f"the C++ compiler failed on {name}: " + "; ".join(errors[:3])
+
+
+@contextlib.contextmanager
+def _announced(artifacts: Sequence[Artifact], progress: bool) -> Iterator[None]:
+    """Say on standard error what is being compiled, with a spinner where there is a terminal."""
+    if not progress:
+        yield
+        return
+    names = ", ".join(dict.fromkeys(artifact.name for artifact in artifacts))
+    once = (
+        " (the first program takes about a minute)" if any(a.slot.kind == "shim" for a in artifacts) else ""
+    )
+    console = Console(stderr=True)
+    message = f"Compiling {names}{once}; kept for the next time."
+    if console.is_terminal:
+        with console.status(message):
+            yield
+    else:
+        console.print(message, soft_wrap=True, highlight=False)
+        yield

@@ -1,0 +1,264 @@
+"""A Stan program as a model: both densities, the layout, and draws by Stan's names."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from pathtemp._types import FloatArray
+from pathtemp.bases import normal
+from pathtemp.errors import InputError
+from pathtemp.frontends.stan.bridge import StanDensity
+from pathtemp.frontends.stan.build import build_programs, program_info, stanc
+from pathtemp.frontends.stan.data import Data, check_data, read_data, to_json
+from pathtemp.frontends.stan.impropriety import improper_parameters
+from pathtemp.frontends.stan.library import Instance, StanError
+from pathtemp.frontends.stan.names import variables
+from pathtemp.frontends.stan.program import ALTERNATIVE, FLAG, Program, merge, parse, without_alternative
+from pathtemp.frontends.stan.python_base import python_base
+from pathtemp.frontends.stan.source import Source, program_path, read_source
+from pathtemp.layout import Layout
+from pathtemp.model import Model
+
+log = logging.getLogger("pathtemp.stan")
+DEFAULT_SCALE = 5.0
+"""Scale, on the unconstrained scale, of the base of a program for which none was given."""
+
+
+@dataclass(frozen=True)
+class StanDraws:
+    """Constrained draws by Stan's names, transformed parameters and generated quantities with them.
+
+    The random numbers of the generated quantities depend on the seed and on the draws, so the same draws
+    always have the same.
+    """
+
+    instance: Instance
+    seed: int = 0
+
+    def __call__(self, flat: FloatArray, *, generated: bool = True) -> dict[str, FloatArray]:
+        """``(n, dim) -> {name: (n, ...)}``; ``generated=False`` leaves the generated quantities out."""
+        rows = np.ascontiguousarray(flat, dtype=np.float64)
+        seed = zlib.crc32(rows.tobytes(), self.seed % 2**32)
+        values, failures = self.instance.constrain(rows, transformed=True, generated=generated, seed=seed)
+        if failures:
+            log.warning(
+                "Stan could not write %d of %d draws, which are NaN: %s",
+                len(failures),
+                len(rows),
+                failures[0],
+            )
+        names = self.instance.names(transformed=True, generated=generated)
+        return {v.name: v.take(values) for v in variables(names)}
+
+
+def from_stan(
+    program: Any,
+    base_program: Any = None,
+    *,
+    data: Data = None,
+    base: Any = None,
+    include_paths: Sequence[str | os.PathLike[str]] = (),
+    seed: int = 0,
+    name: str | None = None,
+    progress: bool = True,
+) -> Model:
+    """A model from a Stan program: its model block is the target, its ``alternative model`` block the base.
+
+    Parameters
+    ----------
+    program
+        Path of a Stan program, or its text; or something already compiled: a ``bridgestan.StanModel`` or the
+        path of a shared library that BridgeStan built.
+    base_program
+        Another program, in any of these forms, with the same parameters, whose model is the base. Data may
+        stand here instead: ``from_stan("model.stan", {"N": 3})``.
+    data
+        A dict of numbers, lists and NumPy arrays, or a JSON file. Entries that a program does not declare are
+        ignored.
+    base
+        The base in Python, in place of an alternative block: a distribution over the flat unconstrained
+        vector (``pt.normal(0, 5, shape=(d,))``), or a dict of NumPyro distributions by parameter on the
+        constrained scale. It also gives exact draws, which an alternative block cannot. Without any base,
+        independent normals of scale 5 on the unconstrained scale.
+    include_paths
+        Where ``#include`` looks, after the folder of the program.
+    seed
+        Of random numbers in transformed data and generated quantities.
+    name
+        What summaries call the model; by default the name of the file.
+    progress
+        Say on standard error when something is being compiled.
+    """
+    _need_cpu()
+    if data is None and _is_data(base_program):
+        data, base_program = base_program, None
+    if base is not None and base_program is not None:
+        raise InputError("base: give either base or base_program, not both")
+    values = read_data(data)
+    alone = base is not None or base_program is not None
+    wanted = [(program, alone), *([(base_program, True)] if base_program is not None else [])]
+    opened = [_open(item, include_paths, ignore_alternative) for item, ignore_alternative in wanted]
+    _compile(opened, progress)
+    target = opened[0].instance(values, seed, which=1)
+    model_name = name or opened[0].name
+    if target.dim == 0:
+        raise InputError(f"program: {model_name} has no parameters, so there is nothing to sample")
+    log_target = _density(target, f"{model_name} (target)")
+    log_base, sample_base = None, None
+    if base is not None:
+        log_base, sample_base = python_base(base, target)
+    elif base_program is not None:
+        psi = opened[1].instance(values, seed, which=1)
+        _same_parameters(target, psi)
+        _require_proper(psi, opened[1], "model")
+        log_base = _density(psi, f"{opened[1].name} (base)")
+    elif opened[0].merged:
+        psi = opened[0].instance(values, seed, which=0)
+        _require_proper(psi, opened[0], ALTERNATIVE)
+        log_base = _density(psi, f"{model_name} (alternative model)")
+    else:
+        log.warning(
+            "%s has no base: taking normal(0, %g) on the unconstrained scale", model_name, DEFAULT_SCALE
+        )
+        log_base, sample_base = python_base(normal(0.0, DEFAULT_SCALE, shape=(target.dim,)), target)
+    draws = StanDraws(target, seed)
+    return Model(log_base, log_target, _layout(target), sample_base, draws, model_name)
+
+
+@dataclass
+class _Opened:
+    """A program on its way to an instance: parsed text, or a library that someone else built."""
+
+    name: str
+    program: Program | None = None
+    source: Source | None = None
+    merged: bool = False
+    library: Path | None = None
+    pointer: int | None = None
+
+    def instance(self, values: Mapping[str, Any], seed: int, *, which: int) -> Instance:
+        """The program with its data; an error in the data names the declaration."""
+        assert self.library is not None
+        if self.pointer is not None:
+            return Instance(self.library, pointer=self.pointer)
+        entries: dict[str, Any] = dict(values)
+        if self.program is not None and self.source is not None:
+            inputs = {k: v for k, v in program_info(self.source)["inputs"].items() if k != FLAG}
+            entries = check_data(values, inputs, self.program)
+        if self.merged:
+            entries[FLAG] = which
+        json = to_json(entries)
+        key = (self.library, hashlib.sha256(json.encode()).digest(), seed, self.source)
+        if key not in _INSTANCES:
+            try:
+                _INSTANCES[key] = Instance(self.library, json, seed=seed, source=self.source)
+            except StanError as error:
+                raise InputError(f"data: {_sentence(str(error))}") from None
+        return _INSTANCES[key]
+
+
+_INSTANCES: dict[Any, Instance] = {}
+_DENSITIES: dict[Instance, StanDensity] = {}
+
+
+def _density(instance: Instance, label: str) -> StanDensity:
+    """One density per instance, however often a model is made of it: instances are never freed."""
+    if instance not in _DENSITIES:
+        _DENSITIES[instance] = StanDensity(instance, label=label)
+    return _DENSITIES[instance]
+
+
+def _open(program: Any, include_paths: Sequence[str | os.PathLike[str]], ignore_alternative: bool) -> _Opened:
+    if hasattr(program, "stanlib") and hasattr(program, "lib_path") and hasattr(program, "model"):
+        path = Path(program.lib_path)
+        return _Opened(path.stem, library=path, pointer=int(program.model))
+    if not isinstance(program, str | os.PathLike):
+        raise InputError(
+            "program: expected the path or the text of a Stan program, a shared library or a "
+            f"bridgestan.StanModel, got a {type(program).__name__}"
+        )
+    file = program_path(program)
+    if file is not None and file.suffix in (".so", ".dylib", ".dll"):
+        if not file.is_file():
+            raise InputError(f"program: there is no shared library {str(file)!r}")
+        return _Opened(file.stem, library=file.absolute())
+    parsed = parse(read_source(program, include_paths))
+    plain = without_alternative(parsed)
+    merged = parsed.has_alternative and not ignore_alternative
+    if merged:
+        stanc(plain, "--info")  # errors of the user's own program, blocks out of order among them
+    return _Opened(file.stem if file else "program", parsed, merge(parsed) if merged else plain, merged)
+
+
+def _compile(opened: Sequence[_Opened], progress: bool) -> None:
+    sources = {id(o): (o.source, o.name) for o in opened if o.source is not None}
+    wanted = [(source, f"{name}.stan") for source, name in sources.values() if source is not None]
+    for item, library in zip(
+        (o for o in opened if o.source), build_programs(wanted, progress=progress), strict=True
+    ):
+        item.library = library
+
+
+def _same_parameters(target: Instance, base: Instance) -> None:
+    if target.unconstrained_names != base.unconstrained_names or target.names() != base.names():
+        here, there = ({v.name: v.shape for v in variables(i.names())} for i in (target, base))
+        raise InputError(
+            f"base_program: its parameters are {there}, and those of the program {here}; they must agree"
+        )
+    points = np.random.default_rng(0).uniform(-1.5, 1.5, (3, target.dim))
+    (ours, _), (theirs, _) = target.constrain(points), base.constrain(points)
+    if not np.allclose(ours, theirs, rtol=1e-12, equal_nan=True):
+        column = int(np.argmax(np.any(ours != theirs, axis=0)))
+        raise InputError(
+            f"base_program: {target.names()[column]!r} has other constraints there than in the program"
+        )
+
+
+def _require_proper(base: Instance, opened: _Opened, block: str) -> None:
+    names = improper_parameters(base)
+    if not names:
+        return
+    program = opened.program
+    where = opened.name
+    if program is not None and block in program.blocks:
+        where = str(program.source.place_at(program.blocks[block].head))
+    raise InputError(
+        f"{where}: the {block} block says nothing of {', '.join(map(repr, names))}, so the base is improper; "
+        f"give each a distribution there, such as {names[0]} ~ normal(0, 1);"
+    )
+
+
+def _layout(instance: Instance) -> Layout:
+    """Names and sizes of the unconstrained parameters, each a scalar or one flat array."""
+    return Layout(
+        {v.name: (len(v.columns),) if v.shape else () for v in variables(instance.unconstrained_names)}
+    )
+
+
+def _is_data(value: Any) -> bool:
+    return isinstance(value, Mapping) or (
+        isinstance(value, str | os.PathLike) and str(value).endswith(".json")
+    )
+
+
+def _need_cpu() -> None:
+    device: Any = getattr(jax.config, "jax_default_device", None)
+    platform = getattr(device, "platform", device) or jax.default_backend()
+    if platform != "cpu":
+        raise InputError(
+            f"program: Stan runs on the CPU, and JAX would use the {platform}; start with JAX_PLATFORMS=cpu"
+        )
+
+
+def _sentence(message: str) -> str:
+    return " ".join(message.split())
