@@ -15,8 +15,10 @@ from functools import partial
 
 from pathtemp.testing.beta_binomial import beta_binomial
 from pathtemp.testing.cauchy_pair import cauchy_pair
+from pathtemp.testing.coin import unidentifiable_coin
 from pathtemp.testing.eight_schools import eight_schools, eight_schools_tau
 from pathtemp.testing.flower import flower
+from pathtemp.testing.funnel import funnel
 from pathtemp.testing.gaussians import (
     constant_likelihood,
     gaussian_scale,
@@ -24,20 +26,34 @@ from pathtemp.testing.gaussians import (
     high_dimensional_gaussian,
 )
 from pathtemp.testing.logistic import logistic_regression
+from pathtemp.testing.mixtures import gaussian_mixture, mixture_1d, paper_mixture, unequal_modes
 from pathtemp.testing.problem import Problem
 from pathtemp.testing.quadrature import TabulatedDensity
+from pathtemp.testing.regression import conjugate_regression, unknown_scale_regression
+from pathtemp.testing.student_modes import student_modes
+from pathtemp.testing.supports import uniform_supports
 
 ALL: dict[str, Callable[[], Problem]] = {
     "beta_binomial_easy": partial(beta_binomial, "easy"),
     "beta_binomial_hard": partial(beta_binomial, "hard"),
     "cauchy_pair": cauchy_pair,
+    "conjugate_regression": conjugate_regression,
     "constant_likelihood": constant_likelihood,
     "eight_schools": eight_schools,
     "eight_schools_centred": partial(eight_schools, centred=True),
     "flower": flower,
     "flower_printed": partial(flower, variant="printed"),
+    "funnel": funnel,
     "gaussian_scale": gaussian_scale,
     "harmonic_oscillators": harmonic_oscillators,
+    "mixture_1d": mixture_1d,
+    "paper_mixture": paper_mixture,
+    "student_modes": student_modes,
+    "unequal_modes": unequal_modes,
+    "unidentifiable_coin": unidentifiable_coin,
+    "uniform_supports": uniform_supports,
+    "uniform_supports_reverse": partial(uniform_supports, reverse=True),
+    "unknown_scale_regression": unknown_scale_regression,
 }
 """Constructors, by the name of the problem they make, of all problems that take no time to set up."""
 
@@ -47,12 +63,22 @@ __all__ = [
     "TabulatedDensity",
     "beta_binomial",
     "cauchy_pair",
+    "conjugate_regression",
     "constant_likelihood",
     "eight_schools",
     "eight_schools_tau",
     "flower",
+    "funnel",
+    "gaussian_mixture",
     "gaussian_scale",
     "harmonic_oscillators",
     "high_dimensional_gaussian",
     "logistic_regression",
+    "mixture_1d",
+    "paper_mixture",
+    "student_modes",
+    "unequal_modes",
+    "unidentifiable_coin",
+    "uniform_supports",
+    "unknown_scale_regression",
 ]
