@@ -88,3 +88,43 @@ def blocks(groups: ArrayLike, *, size: int) -> np.ndarray[tuple[int, ...], np.dt
         raise InputError(f"groups must have {size} values, one for each draw, and has {labels.size}")
     _, index = np.unique(labels, return_inverse=True)
     return np.asarray(index % MAX_BLOCKS, dtype=np.intp)
+
+
+def log_densities(log_q: ArrayLike) -> FloatArray:
+    """Check a table of log densities of n draws under K states; ``-inf`` may occur, but not in a whole row.
+
+    >>> log_densities([[0.0, -np.inf]])
+    array([[  0., -inf]])
+    """
+    out = np.asarray(log_q, dtype=np.float64)
+    if out.ndim != 2 or out.size == 0:
+        raise InputError(f"log_q must have shape (draws, states), and has {out.shape}")
+    if np.isnan(out).any() or np.isposinf(out).any() or np.isneginf(out).all(axis=1).any():
+        raise InputError("log_q must be neither NaN nor +inf, and finite for each draw under some state")
+    return out
+
+
+def ladder_positions(at: ArrayLike | None, states: int) -> FloatArray:
+    """Positions of the states of a ladder, 0, 1, 2, ... when none are given.
+
+    >>> ladder_positions(None, 3)
+    array([0., 1., 2.])
+    """
+    positions = np.arange(float(states)) if at is None else increasing("at", at)
+    if positions.size != states:
+        raise InputError(f"at must have {states} positions, one for each state, and has {positions.size}")
+    return positions
+
+
+def log_mean_exp(log_w: FloatArray) -> tuple[float, float]:
+    """Log of the mean of weights, and its standard error to first order for independent weights.
+
+    >>> log_mean_exp(np.zeros(4))
+    (0.0, 0.0)
+    """
+    largest = log_w.max()
+    if not np.isfinite(largest):
+        raise InputError("all ratios are zero or one is infinite; put states in between")
+    w = np.exp(log_w - largest)
+    stderr = w.std(ddof=1) / w.mean() / np.sqrt(w.size) if w.size > 1 else np.nan
+    return float(largest + np.log(w.mean())), float(stderr)

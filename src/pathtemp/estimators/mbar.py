@@ -158,7 +158,7 @@ def solve(
     if share.size == 1:
         return log_z
     for _ in range(NEWTON_STEPS):
-        p = _responsibilities(log_q, np.log(share) - log_z)
+        p = responsibilities(log_q, np.log(share) - log_z)
         step = _newton_step(p, share, w)
         size = _step_size(p, share, w, step)
         log_z = log_z + size * step
@@ -232,8 +232,12 @@ def _compress(delta: FloatArray, weights: FloatArray, points: int) -> tuple[Floa
     return np.bincount(group, w * x, points)[used] / total[used], total[used]
 
 
-def _responsibilities(log_q: FloatArray, shift: FloatArray) -> FloatArray:
-    """Probability of each state given each draw, rows summing to one."""
+def responsibilities(log_q: FloatArray, shift: FloatArray) -> FloatArray:
+    """Probability of each state given each draw, rows summing to one, for ``shift`` = log n - log z.
+
+    >>> responsibilities(np.log([[1.0, 3.0]]), np.zeros(2))
+    array([[0.25, 0.75]])
+    """
     p = log_q + shift
     p -= p.max(axis=1, keepdims=True)
     np.exp(p, out=p)
