@@ -1,0 +1,80 @@
+"""Whole figures of four panels."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pathtemp.plots.path import Curve, joint_path, log_z, marginal_a
+from pathtemp.plots.running import acceptance, hardness, history
+from pathtemp.plots.style import ALARM, RC, pyplot
+from pathtemp.plots.variables import Density, base_draws, target_draws
+from pathtemp.summary import printable
+
+if TYPE_CHECKING:
+    import numpy as np
+    from matplotlib.figure import Figure
+
+    from pathtemp.fit import Fit
+
+
+def plot(
+    fit: Fit,
+    *,
+    var: str | None = None,
+    label: str | None = None,
+    target_density: Density | None = None,
+    base_density: Density | None = None,
+    exact: Curve | None = None,
+) -> Figure:
+    """The figure to look at first: target draws, base draws, the joint path, and log z with its band.
+
+    Parameters
+    ----------
+    fit
+        The fit.
+    var
+        Which scalar of the draws to show, e.g. "mu" or "theta[3]"; the first where None.
+    label
+        What to call it on the axes; its name where None.
+    target_density, base_density
+        Normalised densities of it to draw over the histograms.
+    exact
+        The true curve log z(lam) - log z(0), where it is known.
+    """
+    plt = pyplot()
+    with plt.rc_context(RC):
+        figure, panels = _four(fit)
+        target_draws(fit, panels[0, 0], var=var, density=target_density, label=label)
+        base_draws(fit, panels[0, 1], var=var, density=base_density, label=label)
+        joint_path(fit, panels[1, 0], label=label if var is None else None)
+        log_z(fit, panels[1, 1], exact=exact)
+    return figure
+
+
+def diagnose(fit: Fit, *, exact: Curve | None = None) -> Figure:
+    """The figure for when something is wrong: the marginal of a, log z by round, hardness and acceptance."""
+    plt = pyplot()
+    with plt.rc_context(RC):
+        figure, panels = _four(fit)
+        marginal_a(fit, panels[0, 0])
+        history(fit, panels[0, 1], exact=None if exact is None else float(exact(fit.log_z.lam)[-1]))
+        hardness(fit, panels[1, 0])
+        acceptance(fit, panels[1, 1])
+    return figure
+
+
+def _four(fit: Fit) -> tuple[Figure, np.ndarray]:
+    """A two by two figure with the verdict over it."""
+    figure, panels = pyplot().subplots(2, 2, figsize=(8.4, 6.2), layout="constrained")
+    checks = fit.diagnostics.checks
+    failed = [check.name for check in checks if not check.passed]
+    verdict = "converged" if fit.converged else f"NOT converged ({', '.join(failed)})"
+    figure.suptitle(
+        f"{printable(fit.name)}: {verdict}",
+        x=0.01,
+        ha="left",
+        fontsize=11,
+        color="black" if fit.converged else ALARM,
+        parse_math=False,
+    )
+    return figure, panels

@@ -1,0 +1,76 @@
+"""Colours and axes that every panel shares."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pathtemp._types import FloatArray
+from pathtemp.errors import MissingExtraError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# The palette of Okabe and Ito, which colour-blind readers can tell apart.
+TARGET, BASE, BETWEEN = "#0072B2", "#E69F00", "#8C8C8C"
+ESTIMATE, ALARM, EXACT = "#009E73", "#D55E00", "#000000"
+
+CENTRAL = 0.99
+"""Share of the draws that a panel shows; heavy tails would otherwise hide the rest."""
+
+RC = {
+    "font.size": 9,
+    "axes.titlesize": 10,
+    "axes.titlelocation": "left",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "legend.frameon": False,
+    "legend.fontsize": 8,
+    "figure.dpi": 120,
+    "savefig.dpi": 200,
+    "pdf.fonttype": 42,
+}
+
+
+def pyplot() -> Any:
+    """Import matplotlib.pyplot, or say what to install."""
+    try:
+        import matplotlib.pyplot as plt
+    except ModuleNotFoundError as error:
+        raise MissingExtraError("matplotlib", "plots") from error
+    return plt
+
+
+def axes(ax: Axes | None) -> Axes:
+    """The given axes, or those of a new figure."""
+    if ax is not None:
+        return ax
+    plt = pyplot()
+    with plt.rc_context(RC):
+        made: Axes = plt.subplots(figsize=(4.2, 3.2), layout="constrained")[1]
+    return made
+
+
+def title(ax: Axes, text: str, note: str = "", *, alarm: bool = False) -> None:
+    """A heading on the left and a result on the right of the panel."""
+    ax.set_title(text, loc="left", parse_math=False)
+    ax.set_title(note, loc="right", fontsize="small", color=ALARM if alarm else "#444444", parse_math=False)
+
+
+def empty(ax: Axes, text: str) -> Axes:
+    """A panel that says why it is empty."""
+    ax.text(0.5, 0.5, text, ha="center", va="center", transform=ax.transAxes, color="#444444")
+    ax.set(xticks=[], yticks=[])
+    return ax
+
+
+def central_range(values: FloatArray) -> tuple[float, float]:
+    """Range of the central 99% of the finite values, a little widened.
+
+    >>> central_range(np.array([2.0, 2.0]))
+    (1.5, 2.5)
+    """
+    low, high = np.quantile(values, [0.5 * (1 - CENTRAL), 0.5 * (1 + CENTRAL)])
+    pad = 0.08 * (high - low) or 0.5
+    return float(low - pad), float(high + pad)

@@ -1,0 +1,124 @@
+"""Histograms of one scalar of the draws at either end of the path."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import islice
+from typing import TYPE_CHECKING
+
+import numpy as np
+import xarray as xr
+
+from pathtemp._types import FloatArray
+from pathtemp.draws import SAMPLE_DIMS
+from pathtemp.errors import InputError
+from pathtemp.plots.style import BASE, EXACT, TARGET, axes, central_range, empty, title
+from pathtemp.summary import printable
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from pathtemp.fit import Fit
+
+Density = Callable[[FloatArray], FloatArray]
+"""A normalised density of one variable, evaluated at an array of points."""
+
+
+def target_draws(
+    fit: Fit,
+    ax: Axes | None = None,
+    *,
+    var: str | None = None,
+    density: Density | None = None,
+    label: str | None = None,
+) -> Axes:
+    """Histogram of the draws at lam = 1.
+
+    Parameters
+    ----------
+    fit
+        The fit.
+    ax
+        Where to draw; a new figure where None.
+    var
+        Which scalar, e.g. "mu" or "theta[3]"; the first where None.
+    density
+        A density to draw over it, normalised.
+    label
+        What to call the variable on the axis; its name where None.
+    """
+    return _histogram(fit.posterior, axes(ax), TARGET, "Target draws (λ = 1)", var, density, label)
+
+
+def base_draws(
+    fit: Fit,
+    ax: Axes | None = None,
+    *,
+    var: str | None = None,
+    density: Density | None = None,
+    label: str | None = None,
+) -> Axes:
+    """Histogram of the draws at lam = 0; see :func:`target_draws`."""
+    return _histogram(fit.base, axes(ax), BASE, "Base draws (λ = 0)", var, density, label)
+
+
+def scalar(dataset: xr.Dataset, var: str | None = None) -> tuple[str, FloatArray]:
+    """Label and (chain, draw) values of one scalar of a Dataset: the first, or that called ``var``."""
+    from arviz_base import xarray_var_iter
+    from arviz_base.labels import BaseLabeller
+
+    labeller = BaseLabeller()
+    labels = []
+    for name, sel, isel, values in xarray_var_iter(dataset, skip_dims=set(SAMPLE_DIMS)):
+        label = labeller.make_label_flat(name, sel, isel)
+        if var is None or var == label:
+            return label, np.asarray(values, float)
+        labels.append(label)
+    some = ", ".join(islice(labels, 8)) + (", ..." if len(labels) > 8 else "")
+    raise InputError(f"var: there is no {var!r} among the draws; choose one of {some}")
+
+
+def bin_count(values: FloatArray, low: float, high: float) -> int:
+    """Number of histogram bins on [low, high] that suits draws with several narrow modes.
+
+    Scott's rule with the spread of the tightest quarter of the draws, which does not grow with the distance
+    between modes.
+
+    >>> bin_count(np.random.default_rng(0).normal(size=1000), -3.0, 3.0)
+    20
+    """
+    ordered = np.sort(values)
+    quarter = max(1, ordered.size // 4)
+    tightest = float(np.min(ordered[quarter:] - ordered[:-quarter])) if ordered.size > quarter else 0.0
+    # The tightest quarter of a normal is .637 standard deviations wide.
+    width = 3.49 * (tightest / 0.637) * ordered.size ** (-1 / 3)
+    return int(np.clip((high - low) / width if width > 0 else 20, 20, 160))
+
+
+def _histogram(
+    dataset: xr.Dataset,
+    ax: Axes,
+    colour: str,
+    heading: str,
+    var: str | None,
+    density: Density | None,
+    label: str | None,
+) -> Axes:
+    name, draws = scalar(dataset, var)
+    values = draws[np.isfinite(draws)]
+    title(ax, heading)
+    if values.size == 0:
+        return empty(ax, "no draws")
+    low, high = central_range(values)
+    counts, edges = np.histogram(values, bins=bin_count(values, low, high), range=(low, high))
+    # Divided by all draws, not those shown, so that a density with tails outside lies over it.
+    height = counts / (values.size * np.diff(edges))
+    ax.stairs(height, edges, fill=True, color=colour, alpha=0.45, label="draws")
+    ax.stairs(height, edges, color=colour, linewidth=0.8)
+    if density is not None:
+        grid = np.linspace(low, high, 2001)
+        ax.plot(grid, density(grid), color=EXACT, linewidth=1.0, label="exact")
+        ax.legend(loc="best")
+    ax.set(xlim=(low, high), ylim=(0, None), ylabel="density")
+    ax.set_xlabel(label or printable(name), parse_math=False)
+    return ax

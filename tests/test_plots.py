@@ -1,0 +1,205 @@
+import dataclasses
+import subprocess
+import sys
+
+import jax
+import matplotlib as mpl
+import numpy as np
+import pytest
+import xarray as xr
+from synthetic import FAILED, cauchy_fit, fit_of, odd_model
+
+from pathtemp import plots
+from pathtemp.curve import LogZ
+from pathtemp.errors import InputError, MissingExtraError
+from pathtemp.fit import Fit
+from pathtemp.plots.variables import bin_count, scalar
+from pathtemp.run import RoundRecord
+from pathtemp.testing import cauchy_pair
+
+mpl.use("Agg")
+PANELS = [
+    *(plots.target_draws, plots.base_draws, plots.joint_path, plots.log_z),
+    *(plots.marginal_a, plots.history, plots.hardness, plots.acceptance),
+]
+
+
+@pytest.fixture(autouse=True)
+def close_figures():
+    yield
+    mpl.pyplot.close("all")
+
+
+@pytest.fixture(scope="module")
+def fit() -> Fit:
+    return cauchy_fit()
+
+
+def heights_and_edges(ax) -> tuple[np.ndarray, np.ndarray]:
+    data = ax.patches[-2].get_data() if len(ax.patches) > 1 else ax.patches[0].get_data()
+    return data.values, data.edges
+
+
+def with_draws(values: np.ndarray) -> Fit:
+    draws = xr.Dataset({"x": (("chain", "draw"), values)})
+    return dataclasses.replace(fit_of(odd_model()), posterior=draws, base=draws)
+
+
+def pixels(figure) -> np.ndarray:
+    figure.canvas.draw()
+    return np.asarray(figure.canvas.buffer_rgba())[..., :3]
+
+
+@pytest.mark.parametrize("make", [plots.plot, plots.diagnose])
+def test_figures_have_four_drawn_panels_and_the_verdict(fit, make):
+    figure = make(fit, exact=cauchy_pair().log_z)
+    image = pixels(figure)
+    assert len(figure.axes) == 4
+    assert figure.get_suptitle() == "cauchy_pair: converged"
+    quarters = [part for row in np.array_split(image, 2) for part in np.array_split(row, 2, axis=1)]
+    assert all(len(np.unique(part.reshape(-1, 3), axis=0)) > 20 for part in quarters)
+    assert all(ax.get_xlabel() and ax.get_ylabel() for ax in figure.axes)
+    assert make(cauchy_fit(checks=FAILED)).get_suptitle() == "cauchy_pair: NOT converged (coverage)"
+
+
+@pytest.mark.parametrize("panel", PANELS)
+def test_panels_make_their_own_axes_or_use_those_given(fit, panel):
+    own = panel(fit)
+    assert len(own.figure.axes) == 1
+    ax = mpl.pyplot.subplots()[1]
+    assert panel(fit, ax) is ax
+    assert pixels(ax.figure).std() > 0
+
+
+def test_the_histogram_lies_under_the_exact_density():
+    fit, problem = cauchy_fit(draws=2000), cauchy_pair()
+    heights, edges = heights_and_edges(plots.target_draws(fit))
+    draws, width, middles = fit.posterior["theta"].values, edges[1] - edges[0], 0.5 * (edges[1:] + edges[:-1])
+    shown = (draws > edges[0]) & (draws < edges[-1])
+    assert heights.sum() * width == pytest.approx(shown.mean(), abs=1e-9)
+    assert shown.mean() > 0.98
+    mode = np.abs(middles - 10.0) < 1.0
+    log_target = jax.vmap(problem.model.log_target)(middles[mode, None])
+    exact = np.exp(np.asarray(log_target) - problem.log_z_end)
+    error = np.sqrt(exact / (draws.size * width))
+    assert np.all(np.abs(heights[mode] - exact) < 5 * error + 0.1 * exact)
+
+
+def test_overlays_are_drawn_and_named(fit):
+    def flat(x):
+        return np.full_like(x, 0.03)
+
+    ax = plots.base_draws(fit, density=flat, label="θ")
+    np.testing.assert_array_equal(ax.lines[0].get_ydata(), flat(ax.lines[0].get_xdata()))
+    assert ax.get_xlabel() == "θ"
+    assert [t.get_text() for t in ax.get_legend().get_texts()] == ["draws", "exact"]
+    line = plots.history(fit, exact=-8.0).lines[-1]
+    assert list(line.get_ydata()) == [-8.0, -8.0]
+
+
+def test_narrow_modes_far_apart_get_narrow_bins():
+    rng = np.random.default_rng(0)
+    draws = np.concatenate([rng.normal(-100, 1, 5000), rng.normal(100, 1, 5000)])
+    assert bin_count(draws, -103.0, 103.0) == 160
+    assert bin_count(draws[:5000], -103.0, -97.0) < 60
+    assert bin_count(np.zeros(10), -0.5, 0.5) == 20
+
+
+def test_a_scalar_is_chosen_by_its_label():
+    odd = fit_of(odd_model())
+    label, values = scalar(odd.posterior, "theta[<script>]")
+    np.testing.assert_array_equal(values, odd.posterior["theta"].sel(school="<script>"))
+    assert scalar(odd.posterior)[0] == "mu"
+    assert plots.plot(odd, var=label).axes[0].get_xlabel() == "theta[<script>]"
+    with pytest.raises(InputError, match=r"no 'nu' among the draws; choose one of mu, theta\[Choate\]"):
+        plots.plot(odd, var="nu")
+
+
+def test_the_joint_path_shows_theta_where_it_was_kept_and_delta_otherwise(fit):
+    ax = plots.joint_path(fit, label="θ")
+    assert ax.get_ylabel() == "θ"
+    points = np.concatenate([line.get_ydata() for line in ax.lines])
+    assert set(points) <= set(fit.path["theta0"].values.ravel())
+    without = dataclasses.replace(fit, path=fit.path.drop_vars("theta0"))
+    ax = plots.joint_path(without, label="θ")
+    assert ax.get_ylabel() == "log target − log base"
+    assert set(np.concatenate([line.get_ydata() for line in ax.lines])) <= set(
+        fit.path["delta"].values.ravel()
+    )
+
+
+def test_the_joint_path_is_coloured_by_its_ends_and_thinned(fit):
+    between, base, target = plots.joint_path(fit).lines
+    assert len(between.get_xdata()) + len(base.get_xdata()) + len(target.get_xdata()) == fit.path["a"].size
+    assert np.all(np.abs(base.get_xdata() - 1.0) >= 0.9 - 1e-12)
+    assert np.all(np.abs(target.get_xdata() - 1.0) <= 0.2 + 1e-12)
+    many = dataclasses.replace(fit, path=xr.concat([fit.path] * 10, "chain"))
+    assert 2000 < sum(len(line.get_xdata()) for line in plots.joint_path(many).lines) <= 4000
+
+
+def test_the_band_is_two_standard_errors_wide(fit):
+    ax = plots.log_z(fit)
+    vertices = ax.collections[0].get_paths()[0].vertices
+    at_end = vertices[vertices[:, 0] == 1.0, 1]
+    value, se = fit.log_marginal_likelihood
+    assert (at_end.min(), at_end.max()) == pytest.approx((value - 2 * se, value + 2 * se))
+    assert len(ax.child_axes) == 1
+    wide = dataclasses.replace(fit, log_z=dataclasses.replace(fit.log_z, stderr=100 * fit.log_z.stderr))
+    assert len(plots.log_z(wide).child_axes) == 0
+
+
+def test_rounds_outside_the_range_are_marked_at_its_edge(fit):
+    far = dataclasses.replace(fit.history[0], log_z=-500.0)
+    ax = plots.history(dataclasses.replace(fit, history=(far, *fit.history[1:])))
+    low, high = ax.get_ylim()
+    assert high - low < 2
+    assert any(line.get_marker() == "v" and len(line.get_xdata()) == 1 for line in ax.lines)
+
+
+def test_hardness_that_spans_decades_is_on_a_log_scale(fit):
+    assert plots.hardness(fit).get_yscale() == "linear"
+    steep = dataclasses.replace(fit.diagnostics, local_length=10.0 ** -np.arange(10.0))
+    assert plots.hardness(dataclasses.replace(fit, diagnostics=steep)).get_yscale() == "log"
+
+
+@pytest.mark.parametrize(
+    "values",
+    [np.zeros((2, 0)), np.full((2, 5), np.nan), np.full((2, 5), 3.0), np.array([[1.0, np.inf, -np.inf]])],
+    ids=["none", "nan", "constant", "infinite"],
+)
+def test_draws_of_every_kind_can_be_drawn(values):
+    pixels(plots.plot(with_draws(values)))
+
+
+def test_a_run_that_learned_nothing_can_be_drawn(fit):
+    nan = np.full(3, np.nan)
+    nothing = dataclasses.replace(
+        fit,
+        path=fit.path.isel(iteration=slice(0)),
+        log_z=LogZ(np.linspace(0, 1, 3), nan, nan),
+        history=(RoundRecord("anneal", 10, 0, float("nan"), float("nan"), float("nan"), float("nan")),),
+        diagnostics=dataclasses.replace(
+            fit.diagnostics, lam=nan[:0], local_length=nan[:0], acceptance=nan[:0], khat=float("nan")
+        ),
+    )
+    for make in (plots.plot, plots.diagnose):
+        pixels(make(nothing))
+
+
+def test_names_are_never_read_as_mathematics():
+    fit = dataclasses.replace(fit_of(odd_model(("$\\frac{", "b", "c"))), name="$\\bad$")
+    figure = plots.plot(fit)
+    pixels(figure)
+    assert figure.axes[0].get_xlabel() == "$\\frac{"
+
+
+def test_without_matplotlib_the_message_says_what_to_install(fit, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    with pytest.raises(MissingExtraError, match=r"run: pip install 'pathtemp\[plots\]'"):
+        fit.plot()
+
+
+def test_matplotlib_is_imported_only_to_draw():
+    script = "import sys, pathtemp.fit, pathtemp.plots, pathtemp.storage; print('matplotlib' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
+    assert done.stdout.strip() == "False"
