@@ -11,6 +11,7 @@ import re
 import signal
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -166,42 +167,49 @@ def _build_missing(artifacts: Sequence[Artifact]) -> None:
 
 
 def _run_together(artifacts: Sequence[Artifact], stage: int) -> None:
-    """Run one command of each, side by side; on an interrupt no process of theirs stays behind."""
-    processes: list[subprocess.Popen[bytes]] = []
-    logs = [artifact.slot.workshop / "log" for artifact in artifacts]
+    """Run one command of each, as many at once as there are cores; an interrupt leaves no process behind."""
+    waiting = list(artifacts)
+    running: dict[str, tuple[Artifact, subprocess.Popen[bytes]]] = {}
     try:
-        for artifact, log in zip(artifacts, logs, strict=True):
-            environment = {**os.environ, "TMPDIR": str(artifact.slot.workshop)}
-            with log.open("wb") as output:
-                processes.append(
-                    subprocess.Popen(
-                        artifact.commands[stage],
-                        stdin=subprocess.DEVNULL,
-                        stdout=output,
-                        stderr=subprocess.STDOUT,
-                        env=environment,
-                        start_new_session=True,
-                    )
-                )
-        codes = [process.wait() for process in processes]
-    except BaseException:
-        for process in processes:
-            if process.poll() is None:
+        while waiting or running:
+            while waiting and len(running) < (os.cpu_count() or 1):
+                artifact = waiting.pop(0)
+                running[artifact.slot.key] = artifact, _start(artifact, stage)
+            for key, (artifact, process) in list(running.items()):
+                if process.poll() is not None:
+                    del running[key]
+                    if process.returncode != 0:
+                        log = _log(artifact).read_text(errors="replace")
+                        raise InputError(_compile_failure(artifact.name, process.returncode, log))
+            time.sleep(0.02)
+    finally:
+        for _, process in running.values():
+            with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
-        raise
-    for artifact, log, code in zip(artifacts, logs, codes, strict=True):
-        if code != 0:
-            raise InputError(
-                f"program: {_compile_failure(artifact.name, code, log.read_text(errors='replace'))}"
-            )
+            process.wait()
+
+
+def _start(artifact: Artifact, stage: int) -> subprocess.Popen[bytes]:
+    with _log(artifact).open("wb") as output:
+        return subprocess.Popen(
+            artifact.commands[stage],
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, "TMPDIR": str(artifact.slot.workshop)},
+            start_new_session=True,
+        )
+
+
+def _log(artifact: Artifact) -> Path:
+    return artifact.slot.workshop / "log"
 
 
 def _compile_failure(name: str, code: int, log: str) -> str:
     if code == -signal.SIGKILL or "Killed" in log:
-        return f"the C++ compiler was killed on {name}, most likely for want of memory (it needs about 2 GiB)"
+        return f"program: the C++ compiler was killed on {name}, most likely for want of memory (2 GiB)"
     errors = [row for row in log.splitlines() if "error" in row.lower()] or log.splitlines()[-3:]
-    return f"the C++ compiler failed on {name}: " + "; ".join(errors[:3])
+    return f"program: the C++ compiler failed on {name}: " + "; ".join(errors[:3])
 
 
 @contextlib.contextmanager
@@ -210,12 +218,11 @@ def _announced(artifacts: Sequence[Artifact], progress: bool) -> Iterator[None]:
     if not progress:
         yield
         return
-    names = ", ".join(dict.fromkeys(artifact.name for artifact in artifacts))
-    once = (
-        " (the first program takes about a minute)" if any(a.slot.kind == "shim" for a in artifacts) else ""
-    )
+    programs = [artifact.name for artifact in artifacts if artifact.slot.kind == "program"]
+    names = ", ".join(dict.fromkeys(programs)) or "the bridge between Stan and XLA"
+    once = " and what all Stan programs share" if any(a.slot.kind == "shim" for a in artifacts) else ""
     console = Console(stderr=True)
-    message = f"Compiling {names}{once}; kept for the next time."
+    message = f"Compiling {names}{once}: up to a minute, once; it is kept in the cache."
     if console.is_terminal:
         with console.status(message):
             yield

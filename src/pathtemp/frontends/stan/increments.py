@@ -1,0 +1,193 @@
+"""Statements of a model block rewritten so that they add to a variable rather than to ``target``.
+
+Works on code that stanc has canonicalised: no comments, braces around every controlled statement.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from pathtemp.errors import InputError
+from pathtemp.frontends.stan.source import masked
+
+FLAT = "pathtemp_flat"
+"""Overloaded function that makes a vector of whatever a statement may add to target."""
+
+_CLOSING = {")": "(", "]": "[", "}": "{"}
+_DISTRIBUTION = re.compile(r"\s*(\w+)\s*\(")
+_TRUNCATION = re.compile(r"\s*T\s*\[")
+_TARGET = re.compile(r"\btarget\s*\+=")
+_LP_FUNCTION = re.compile(r"([\w\]\[,() ]*?)\b(\w+_lp)\s*\(")
+
+
+@dataclass(frozen=True)
+class Rewriter:
+    """Rewrites bodies.
+
+    Parameters
+    ----------
+    suffixes
+        ``lpdf`` or ``lpmf`` by distribution, built in and defined by the program.
+    lp_functions
+        New name by name of the program's void functions that end in ``_lp``.
+    """
+
+    suffixes: Mapping[str, str]
+    lp_functions: Mapping[str, str]
+
+    def rewrite(self, body: str, variable: str) -> str:
+        """A body that adds to ``variable`` all that the given one adds to ``target``, constants kept.
+
+        >>> print(Rewriter({"normal": "lpdf"}, {}).rewrite("x ~ normal(0, 1); target += -x;", "lp"))
+        lp += normal_lpdf(x | 0, 1); lp += sum(pathtemp_flat(-x));
+        """
+        body = re.sub(r"_lup(df|mf)\b", r"_lp\1", body)
+        body = _replace(body, re.compile("~"), lambda code, at: self._tilde(code, at, variable))
+        body = _replace(body, _TARGET, lambda code, at: _increment(code, at, variable))
+        body = re.sub(r"\btarget\s*\(\s*\)", variable, body)
+        for old, new in self.lp_functions.items():
+            body = re.sub(rf"(?<=[;{{}}])(\s*){old}\s*\(", rf"\1{variable} += {new}(", ";" + body)[1:]
+        return body
+
+    def _tilde(self, code: str, at: int, variable: str) -> tuple[int, int, str]:
+        """Span and replacement of the statement whose ``~`` is at ``at``."""
+        start = _left_side(code, at)
+        left = code[start:at].strip()
+        name = _DISTRIBUTION.match(code, at + 1)
+        assert name is not None
+        suffix = self.suffixes.get(name.group(1))
+        if suffix is None:
+            raise InputError(f"augment: {name.group(1)!r} is not a distribution that stanc knows")
+        close = _matching(code, name.end() - 1)
+        arguments = code[name.end() : close].strip()
+        end = code.index(";", close)
+        call = f"{name.group(1)}_{suffix}({left}{' | ' + arguments if arguments else ''})"
+        truncation = _TRUNCATION.match(code, close + 1)
+        statement = f"{variable} += {call};"
+        if truncation:
+            bounds = _split_top(code[truncation.end() : _matching(code, truncation.end() - 1)])
+            low, high = (bound.strip() for bound in (*bounds, "")[:2])
+            statement += _truncated(name.group(1), suffix, left, arguments, low, high, variable)
+        return start, end + 1, statement
+
+
+def lp_functions(functions: str) -> dict[str, str]:
+    """New names of the void functions that end in ``_lp``; those that return a value cannot be taken.
+
+    >>> lp_functions("void bump_lp(real z) { target += z; }")
+    {'bump_lp': 'pathtemp_bump'}
+    """
+    found = {}
+    code = masked(functions)
+    for match in _LP_FUNCTION.finditer(code):
+        if _is_definition(code, match):
+            kind, name = match.group(1).strip(), match.group(2)
+            if kind != "void":
+                raise InputError(
+                    f"augment: the function {name} both returns a value and adds to target; split it into two"
+                )
+            found[name] = f"pathtemp_{name.removesuffix('_lp')}"
+    return found
+
+
+def counterparts(functions: str, rewriter: Rewriter) -> str:
+    """Functions that return what the ``_lp`` functions add to target."""
+    texts = []
+    code = masked(functions)
+    for match in _LP_FUNCTION.finditer(code):
+        if _is_definition(code, match):
+            close = _matching(code, match.end() - 1)
+            open_brace = code.index("{", close)
+            end = _matching(code, open_brace)
+            body = rewriter.rewrite(functions[open_brace + 1 : end], "pathtemp_total")
+            body = re.sub(r"\breturn\s*;", "return pathtemp_total;", body)
+            head = f"real {rewriter.lp_functions[match.group(2)]}({functions[match.end() : close]})"
+            texts.append(f"{head} {{ real pathtemp_total = 0; {body} return pathtemp_total; }}")
+    return "\n".join(texts)
+
+
+def _is_definition(code: str, match: re.Match[str]) -> bool:
+    return bool(match.group(1).strip()) and code[_matching(code, match.end() - 1) + 1 :].lstrip().startswith(
+        "{"
+    )
+
+
+def _truncated(name: str, suffix: str, left: str, arguments: str, low: str, high: str, variable: str) -> str:
+    """Statements that divide by the mass between the bounds, and give density 0 outside them."""
+
+    def call(kind: str, at: str) -> str:
+        return f"{name}_{kind}({at}{' | ' + arguments if arguments else ''})"
+
+    values = f"{FLAT}({left})"
+    outside = [f"min({values}) < {low}"] if low else []
+    outside += [f"max({values}) > {high}"] if high else []
+    below = f"({low}) - 1" if suffix == "lpmf" else low  # a discrete variable has mass at the bound itself
+    if low and high:
+        mass = f"log_diff_exp({call('lcdf', high)}, {call('lcdf', below)})"
+    else:
+        mass = call("lccdf", below) if low else call("lcdf", high)
+    return (
+        f" if ({' || '.join(outside)}) {{ {variable} += negative_infinity(); }}"
+        f" else {{ {variable} -= num_elements({values}) * {mass}; }}"
+    )
+
+
+def _increment(code: str, at: int, variable: str) -> tuple[int, int, str]:
+    start = code.index("=", at) + 1
+    end = code.index(";", start)
+    return at, end + 1, f"{variable} += sum({FLAT}({code[start:end].strip()}));"
+
+
+def _replace(
+    body: str, pattern: re.Pattern[str], replacement: Callable[[str, int], tuple[int, int, str]]
+) -> str:
+    """Replace statements from the last to the first, so that earlier positions stay."""
+    for match in reversed(list(pattern.finditer(masked(body)))):
+        start, end, text = replacement(body, match.start())
+        body = body[:start] + text + body[end:]
+    return body
+
+
+def _left_side(code: str, tilde: int) -> int:
+    """Where the expression to the left of ``~`` begins."""
+    depth, at = 0, tilde - 1
+    seen = False
+    while at >= 0:
+        char = code[at]
+        if char in ")]" or (char == "}" and (depth or not seen)):
+            depth += 1
+        elif char in "([" or (char == "{" and depth):
+            depth -= 1
+        elif depth == 0 and char in ";{}":
+            break
+        seen = seen or not char.isspace()
+        at -= 1
+    start = at + 1
+    return start + len(code[start:tilde]) - len(code[start:tilde].lstrip())
+
+
+def _matching(code: str, opening: int) -> int:
+    """Position of the bracket that closes the one at ``opening``."""
+    stack: list[str] = []
+    for at in range(opening, len(code)):
+        char = code[at]
+        if char in "([{":
+            stack.append(char)
+        elif char in _CLOSING:
+            stack.pop()
+            if not stack:
+                return at
+    raise InputError("augment: a bracket is never closed")
+
+
+def _split_top(text: str) -> list[str]:
+    """Split at the commas outside of brackets."""
+    parts, depth, start = [], 0, 0
+    for at, char in enumerate(text):
+        depth += (char in "([{") - (char in ")]}")
+        if char == "," and depth == 0:
+            parts.append(text[start:at])
+            start = at + 1
+    return [*parts, text[start:]]
