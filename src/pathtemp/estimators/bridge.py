@@ -10,7 +10,7 @@ from scipy.special import expit, logsumexp
 from pathtemp._types import FloatArray
 from pathtemp.errors import InputError
 from pathtemp.estimators.estimate import Estimate, ladder_positions, log_densities, two_states, vector
-from pathtemp.estimators.mbar import responsibilities, solve
+from pathtemp.estimators.multistate import responsibilities, solve
 
 FIXED_POINT_STEPS = 20
 """Self-consistent steps of the multistate bridge before Newton's method."""

@@ -10,6 +10,9 @@ from numpy.typing import ArrayLike
 from pathtemp._types import FloatArray
 from pathtemp.errors import InputError
 
+IntArray = np.ndarray[tuple[int, ...], np.dtype[np.intp]]
+"""A NumPy array of indices."""
+
 MAX_BLOCKS = 16
 """Groups are merged to at most this many blocks: enough to estimate a variance, few enough to stay cheap."""
 
@@ -77,7 +80,7 @@ def increasing(name: str, x: ArrayLike) -> FloatArray:
     return out
 
 
-def blocks(groups: ArrayLike, *, size: int) -> np.ndarray[tuple[int, ...], np.dtype[np.intp]]:
+def blocks(groups: ArrayLike, *, size: int) -> IntArray:
     """Block index 0, 1, ... of each of ``size`` draws: groups (chains) merged to at most ``MAX_BLOCKS``.
 
     >>> blocks([7, 7, 3], size=3).tolist()

@@ -40,16 +40,17 @@ def isotonic(
     array([ 0. , -0.5, -1. ])
     """
     nodes = increasing("grid", grid)
-    return isotonic_curve(path_draws(lam, delta, weights), nodes)
+    draws = path_draws(lam, delta, weights)
+    return draws.add_jumps(nodes, isotonic_curve(draws, nodes))
 
 
 def isotonic_curve(draws: PathDraws, nodes: FloatArray) -> FloatArray:
-    """:func:`isotonic` on draws already split by :func:`~pathtemp.estimators.support.path_draws`."""
+    """:func:`isotonic` of the draws with finite delta, without the jumps at the ends."""
     at, mean, weight = _mean_by_lam(draws)
     fit = isotonic_regression(mean, weights=weight)
     start = fit.blocks[:-1]
     centroid = np.add.reduceat(at * weight, start) / np.add.reduceat(weight, start)
-    return draws.add_jumps(nodes, _integrate(centroid, fit.x[start], nodes))
+    return _integrate(centroid, fit.x[start], nodes)
 
 
 def pinned(

@@ -1,10 +1,4 @@
-"""log z by maximum likelihood over all sampled lam at once: MBAR, the multistate bridge with optimal alpha.
-
-The multistate bridge (eq. bridge) with the optimal alpha_j = n_j / z_j / sum_m n_m q_m / z_m is the
-maximum-likelihood estimate of all z_k jointly (Shirts and Chodera 2008; UWHAM, Tan et al. 2012). It
-minimises a convex function of F = log z,
-
-    sum_s w_s log sum_k n_k exp(log q_k(theta_s) - F_k) + sum_k n_k F_k .
+"""log z of a geometric path by maximum likelihood over all sampled lam at once: MBAR on a grid of lam.
 
 It uses theta given lam only, never how often a lam was visited, so draws of every adaptation can be pooled,
 whatever pseudo-prior they were drawn under and whether or not lam has equilibrated.
@@ -12,25 +6,21 @@ whatever pseudo-prior they were drawn under and whether or not lam has equilibra
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.linalg import cho_factor, cho_solve
 from scipy.special import logsumexp
 
 from pathtemp._types import FloatArray
 from pathtemp.errors import InputError
-from pathtemp.estimators.estimate import blocks, increasing, vector
+from pathtemp.estimators.estimate import IntArray, blocks, increasing, vector
 from pathtemp.estimators.isotonic import isotonic_curve
-from pathtemp.estimators.support import PathDraws, path_draws
-
-NEWTON_STEPS = 60
-"""Bound on Newton steps; a connected problem takes five to ten."""
+from pathtemp.estimators.multistate import log_density_weights, newton_step, responsibilities, solve
+from pathtemp.estimators.support import PathDraws, jump_influence, path_draws
 
 SMALLEST_SHARE = 1e-9
 """Nodes with a smaller share of the draws are no states of the likelihood; reweighting gives their log z."""
-
-RIDGE = 1e-9
-"""Relative ridge of the Hessian: where neighbouring nodes do not overlap, the starting value is kept."""
 
 
 def mbar(
@@ -74,7 +64,9 @@ def mbar(
     True
     """
     nodes = _nodes(grid)
-    return _mbar(path_draws(lam, delta, weights), nodes, None, points, tolerance)
+    draws = path_draws(lam, delta, weights)
+    fit = _fit(draws, nodes, points, tolerance)
+    return draws.add_jumps(nodes, fit.curve)
 
 
 def mbar_se(
@@ -87,7 +79,10 @@ def mbar_se(
     points: int = 2000,
     tolerance: float = 1e-4,
 ) -> FloatArray:
-    """Jackknife standard error of :func:`mbar`, one block of independent groups left out at a time.
+    """Standard error of :func:`mbar` from independent groups of draws: the jackknife, to first order.
+
+    Leaving out one group moves log z by the group's score times the inverse Hessian, so no group costs a
+    solution of its own.
 
     Parameters
     ----------
@@ -115,83 +110,73 @@ def mbar_se(
     count = int(block.max()) + 1
     if count < 2:
         return np.full(nodes.size, np.nan)
-    start = _mbar(path_draws(lam_, delta_, w), nodes, None, points, tolerance)
-    left_out = np.array(
-        [
-            _mbar(path_draws(lam_[keep], delta_[keep], w[keep]), nodes, start, points, tolerance)
-            for keep in (block != b for b in range(count))
-        ]
-    )
-    return np.asarray(np.sqrt((count - 1.0) * left_out.var(axis=0)))
+    draws = path_draws(lam_, delta_, w)
+    fit = _fit(draws, nodes, points, tolerance)
+    moved = _influence(fit, draws, nodes, block[draws.kept], count)
+    at_0, at_1 = jump_influence(lam_, delta_, w, block, count)
+    moved = moved + np.where(nodes[:, None] > 0, at_0, 0.0) - np.where(nodes[:, None] >= 1, at_1, 0.0)
+    return np.asarray(np.sqrt(count / (count - 1.0) * (moved**2).sum(axis=1)))
 
 
-def solve(
-    log_q: FloatArray,
-    counts: FloatArray,
-    weights: FloatArray,
-    start: FloatArray,
-    *,
-    tolerance: float = 1e-4,
-) -> FloatArray:
-    """Newton's method for log z of K states, each with a positive count; log z of the first is zero.
+@dataclass(frozen=True)
+class _Fit:
+    """The likelihood of the compressed draws at its maximum.
 
     Parameters
     ----------
-    log_q
-        Unnormalised log density of every (grouped) draw under every state, shape (n, K); a row may be
-        shifted.
-    counts
-        Draws n_k taken from each state, shape (K,).
-    weights
-        Weight of each row, shape (n,), with the sum of ``counts``.
-    start
-        First guess of log z, shape (K,).
-    tolerance
-        Stop when log z of every state moves by less.
-
-    >>> log_q = np.log(np.array([[1.0, 2.0], [1.0, 2.0]]))
-    >>> solve(log_q, np.ones(2), np.ones(2), np.zeros(2)).round(6)
-    array([0.      , 0.693147])
+    delta, weights, group
+        Compressed draws, shape (M,), and the one that each draw went into, shape (n,).
+    counts, visited
+        Draws per node, shape (K,), and the nodes that are states of the likelihood.
+    log_z
+        At the visited nodes.
+    curve
+        log z at every node, relative to the first.
     """
-    share, w = counts / counts.sum(), weights / weights.sum()
-    log_z: FloatArray = start - start[0]
-    if share.size == 1:
-        return log_z
-    for _ in range(NEWTON_STEPS):
-        p = responsibilities(log_q, np.log(share) - log_z)
-        step = _newton_step(p, share, w)
-        size = _step_size(p, share, w, step)
-        log_z = log_z + size * step
-        if np.max(np.abs(size * step)) < tolerance:
-            break
-    return log_z
+
+    delta: FloatArray
+    weights: FloatArray
+    group: IntArray
+    counts: FloatArray
+    visited: IntArray
+    log_z: FloatArray
+    curve: FloatArray
 
 
-def log_density_weights(
-    log_q: FloatArray, counts: FloatArray, weights: FloatArray, log_z: FloatArray
-) -> FloatArray:
-    """Log weight of each draw: z of any density q is estimated by sum_s exp(weight_s) q(theta_s).
-
-    >>> log_density_weights(np.zeros((2, 1)), np.array([2.0]), np.ones(2), np.zeros(1)).round(4)
-    array([-0.6931, -0.6931])
-    """
-    return np.asarray(np.log(weights) - logsumexp(log_q + (np.log(counts) - log_z), axis=1))
-
-
-def _mbar(
-    draws: PathDraws, nodes: FloatArray, start: FloatArray | None, points: int, tolerance: float
-) -> FloatArray:
-    counts = _split_between_nodes(draws, nodes)
+def _fit(draws: PathDraws, nodes: FloatArray, points: int, tolerance: float) -> _Fit:
+    counts = _split_between_nodes(draws.lam, draws.weights, nodes)
     visited = np.flatnonzero(counts > SMALLEST_SHARE * counts.sum())
-    delta, weights = _compress(draws.delta, draws.weights, points)
-    smooth = isotonic_curve(draws, nodes) if start is None else start
-    finite_part = smooth - draws.add_jumps(nodes, np.zeros(nodes.size))
-    log_q = delta[:, None] * nodes[visited]
-    n = counts[visited]
-    log_z = solve(log_q, n, weights, finite_part[visited], tolerance=tolerance)
+    group = _compress(draws.delta, draws.weights, points)
+    weights = np.bincount(group, draws.weights).astype(np.float64)
+    delta = np.bincount(group, draws.weights * draws.delta) / weights
+    log_q, n = delta[:, None] * nodes[visited], counts[visited]
+    start = isotonic_curve(draws, nodes)[visited]
+    log_z = solve(log_q, n, weights, start, tolerance=tolerance)
     log_w = log_density_weights(log_q, n, weights, log_z)
     curve = np.asarray(logsumexp(delta[:, None] * nodes + log_w[:, None], axis=0))
-    return draws.add_jumps(nodes, curve - curve[0])
+    return _Fit(delta, weights, group, counts, visited, log_z, curve - curve[0])
+
+
+def _influence(fit: _Fit, draws: PathDraws, nodes: FloatArray, block: IntArray, count: int) -> FloatArray:
+    """How far each block of draws moves the curve, to first order, shape (K, count).
+
+    The likelihood of the draws depends on n and z through g = log z - log n at the visited nodes, which a
+    block moves by the inverse Hessian times its score. Every node follows from
+    log z_k = log sum_s w_s q_sk / sum_j exp(-g_j) q_sj, differentiated in w and g.
+    """
+    total = fit.weights.sum()
+    w = np.bincount(fit.group * count + block, draws.weights, fit.weights.size * count)
+    w = w.reshape(-1, count)
+    n = np.stack(
+        [_split_between_nodes(draws.lam, draws.weights * (block == b), nodes) for b in range(count)], axis=1
+    )[fit.visited]
+    log_q, shares = fit.delta[:, None] * nodes[fit.visited], fit.counts[fit.visited]
+    p = responsibilities(log_q, np.log(shares) - fit.log_z)
+    moved_g = newton_step(p, fit.weights / total, (n - p.T @ w) / total)
+    log_w = log_density_weights(log_q, shares, fit.weights, fit.log_z)
+    at_nodes = responsibilities((fit.delta[:, None] * nodes + log_w[:, None]).T, np.zeros(1))
+    curve = at_nodes @ (w / fit.weights[:, None] + p @ moved_g)
+    return np.asarray(curve - curve[0])
 
 
 def _nodes(grid: ArrayLike) -> FloatArray:
@@ -201,24 +186,24 @@ def _nodes(grid: ArrayLike) -> FloatArray:
     return nodes
 
 
-def _split_between_nodes(draws: PathDraws, nodes: FloatArray) -> FloatArray:
+def _split_between_nodes(lam: FloatArray, weights: FloatArray, nodes: FloatArray) -> FloatArray:
     """Weight of draws per node, each draw split linearly between the two nodes next to its lam."""
     k = nodes.size
-    left = np.clip(np.searchsorted(nodes, draws.lam, side="right") - 1, 0, k - 2)
-    right_share = np.clip((draws.lam - nodes[left]) / (nodes[left + 1] - nodes[left]), 0.0, 1.0)
-    to_left = np.bincount(left, draws.weights * (1.0 - right_share), k)
-    to_right = np.bincount(left + 1, draws.weights * right_share, k)
+    left = np.clip(np.searchsorted(nodes, lam, side="right") - 1, 0, k - 2)
+    right_share = np.clip((lam - nodes[left]) / (nodes[left + 1] - nodes[left]), 0.0, 1.0)
+    to_left = np.bincount(left, weights * (1.0 - right_share), k)
+    to_right = np.bincount(left + 1, weights * right_share, k)
     return np.asarray(to_left + to_right, dtype=np.float64)
 
 
-def _compress(delta: FloatArray, weights: FloatArray, points: int) -> tuple[FloatArray, FloatArray]:
-    """Weighted means of neighbouring deltas, at most ``points`` of them.
+def _compress(delta: FloatArray, weights: FloatArray, points: int) -> IntArray:
+    """Index of the group of neighbouring deltas that each draw goes into, at most ``points``, none empty.
 
     Half of the resolution follows the weight of the draws and half a signed-logarithmic scale of delta
     itself, so that no group is wide: the far tail of a heavy-tailed delta decides log z near lam = 0.
     """
     if delta.size <= points:
-        return delta, weights
+        return np.arange(delta.size)
     order = np.argsort(delta)
     x, w = delta[order], weights[order]
     by_weight = (np.cumsum(w) - 0.5 * w) / w.sum()
@@ -226,46 +211,7 @@ def _compress(delta: FloatArray, weights: FloatArray, points: int) -> tuple[Floa
     signed_log = np.arcsinh((x - centre) / max(high - low, 1e-12 * (1.0 + abs(centre))))
     width = signed_log[-1] - signed_log[0]
     by_value = (signed_log - signed_log[0]) / width if width > 0 else by_weight
-    group = np.floor(0.5 * (by_weight + by_value) * (points - 1)).astype(np.intp)
-    total = np.bincount(group, w, points).astype(np.float64)
-    used = total > 0
-    return np.bincount(group, w * x, points)[used] / total[used], total[used]
-
-
-def responsibilities(log_q: FloatArray, shift: FloatArray) -> FloatArray:
-    """Probability of each state given each draw, rows summing to one, for ``shift`` = log n - log z.
-
-    >>> responsibilities(np.log([[1.0, 3.0]]), np.zeros(2))
-    array([[0.25, 0.75]])
-    """
-    p = log_q + shift
-    p -= p.max(axis=1, keepdims=True)
-    np.exp(p, out=p)
-    p /= p.sum(axis=1, keepdims=True)
-    return p
-
-
-def _newton_step(p: FloatArray, share: FloatArray, w: FloatArray) -> FloatArray:
-    """Newton step in F, with F of the first state held."""
-    expected = w @ p
-    hessian = np.diag(expected) - p.T @ (w[:, None] * p)
-    hessian[np.diag_indices_from(hessian)] += RIDGE + RIDGE * expected
-    step = np.zeros(share.size)
-    step[1:] = cho_solve(cho_factor(hessian[1:, 1:], lower=True), (expected - share)[1:])
-    return step
-
-
-def _step_size(p: FloatArray, share: FloatArray, w: FloatArray, step: FloatArray) -> float:
-    """Halve the step until the objective falls enough.
-
-    The change of the objective is w . log(p exp(-s step)) + s share . step, exact and free of cancellation.
-    """
-    slope = float(share @ step - w @ (p @ step))
-    widest = float(np.max(np.abs(step)))
-    size = min(1.0, 100.0 / widest) if widest > 0 else 1.0
-    while size > 1e-6:
-        change = float(w @ np.log(p @ np.exp(-size * step)) + size * (share @ step))
-        if change <= 1e-4 * size * slope + 1e-15:
-            break
-        size *= 0.5
-    return size
+    cell = np.floor(0.5 * (by_weight + by_value) * (points - 1))
+    group = np.empty(delta.size, dtype=np.intp)
+    group[order] = np.concatenate([[0], np.cumsum(np.diff(cell) > 0)])
+    return group

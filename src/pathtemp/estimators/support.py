@@ -16,7 +16,9 @@ from numpy.typing import ArrayLike
 
 from pathtemp._types import FloatArray
 from pathtemp.errors import InputError
-from pathtemp.estimators.estimate import vector
+from pathtemp.estimators.estimate import IntArray, vector
+
+BoolArray = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
 
 
 @dataclass(frozen=True)
@@ -26,7 +28,9 @@ class PathDraws:
     Parameters
     ----------
     lam, delta, weights
-        Draws with finite delta, shape (n,).
+        Draws with finite delta and positive weight, shape (n,).
+    kept
+        Which of all draws these are, as a mask.
     jump_at_0, jump_at_1
         log z(0+) - log z(0), never positive, and log z(1) - log z(1-), never negative.
     """
@@ -34,6 +38,7 @@ class PathDraws:
     lam: FloatArray
     delta: FloatArray
     weights: FloatArray
+    kept: BoolArray
     jump_at_0: float
     jump_at_1: float
 
@@ -61,10 +66,32 @@ def path_draws(lam: ArrayLike, delta: ArrayLike, weights: ArrayLike | None = Non
         raise InputError("delta has no finite value with positive weight; base and target share no draw")
     jump_at_0 = _log_share(finite[lam_ == 0], w[lam_ == 0])
     jump_at_1 = -_log_share(finite[lam_ == 1], w[lam_ == 1])
-    return PathDraws(lam_[finite], delta_[finite], w[finite], jump_at_0, jump_at_1)
+    return PathDraws(lam_[finite], delta_[finite], w[finite], finite, jump_at_0, jump_at_1)
 
 
-def _log_share(finite: np.ndarray, weights: FloatArray) -> float:
+def jump_influence(
+    lam: FloatArray, delta: FloatArray, weights: FloatArray, block: IntArray, count: int
+) -> tuple[FloatArray, FloatArray]:
+    """How far each block of draws moves the log share of finite draws at lam = 0 and 1, to first order.
+
+    >>> lam, delta = np.zeros(4), np.array([-np.inf, 1.0, 1.0, 1.0])
+    >>> jump_influence(lam, delta, np.ones(4), np.array([0, 0, 1, 1]), 2)[0].round(4)
+    array([-0.1667,  0.1667])
+    """
+    finite = np.isfinite(delta)
+    at_0 = _share_influence(finite, weights * (lam == 0), block, count)
+    return at_0, _share_influence(finite, weights * (lam == 1), block, count)
+
+
+def _share_influence(finite: BoolArray, weights: FloatArray, block: IntArray, count: int) -> FloatArray:
+    total = np.bincount(block, weights, count)
+    part = np.bincount(block, weights * finite, count)
+    if part.sum() == 0:
+        return np.zeros(count)
+    return np.asarray(part / part.sum() - total / total.sum())
+
+
+def _log_share(finite: BoolArray, weights: FloatArray) -> float:
     """Log of the weighted share of finite draws; half a draw where none is, to keep the curve finite."""
     total = float(weights.sum())
     if total == 0.0:
