@@ -14,17 +14,17 @@ from scipy import stats
 from pathtemp.kernels import joint_nuts
 from pathtemp.links import CubicLink
 from pathtemp.paths.geometric import GeometricPath
+from pathtemp.pseudoprior import Kernels
 
 CENTRE, SD, LOG_SCALE = np.array([1.5, -0.6]), np.array([0.5, 1.4]), 0.7
-COEFFICIENTS = jnp.array([1.5, -3.0])
+LOG_C = Kernels.fit(
+    np.linspace(0, 1, 50), 1.5 * np.linspace(0, 1, 50) - 3.0 * np.linspace(0, 1, 50) ** 2, kernels=2
+)
+FLAT = Kernels.fit([0.0, 0.5, 1.0], np.zeros(3), kernels=2)
 NORMALS = GeometricPath(
     lambda x: -0.5 * jnp.sum(x**2) - jnp.log(2 * jnp.pi),
     lambda x: -0.5 * jnp.sum(((x - CENTRE) / SD) ** 2) + LOG_SCALE,
 )
-
-
-def log_c(coefficients: jax.Array, lam: jax.Array) -> jax.Array:
-    return coefficients[0] * lam + coefficients[1] * lam**2
 
 
 class ExactJoint:
@@ -41,7 +41,7 @@ class ExactJoint:
             - 0.5
             * np.sum(np.log(precision) + lam[:, None] * (CENTRE / SD) ** 2 - precision * mean**2, axis=1)
         )
-        density = np.exp(log_z - np.asarray(log_c(COEFFICIENTS[:, None], lam)))
+        density = np.exp(log_z - np.asarray(LOG_C(jnp.asarray(lam))))
         mass = np.concatenate([[0.0], np.cumsum(0.5 * (density[1:] + density[:-1]))])
         self.cdf = mass / mass[-1]
 
@@ -77,14 +77,14 @@ def worst_p_value(uniforms: np.ndarray) -> float:
 def one_transition(chains: int) -> tuple[np.ndarray, np.ndarray]:
     """Start ``chains`` chains in the exact law, and move each once: (uniforms, how far a moved)."""
     exact = ExactJoint()
-    joint = joint_nuts.joint_log_density(NORMALS, log_c)
+    joint = joint_nuts.joint_log_density(NORMALS)
     start = jnp.asarray(exact.draw(np.random.default_rng(3), chains))
 
     def move(key: jax.Array, position: jax.Array) -> jax.Array:
         step = joint_nuts.transition(
-            joint, COEFFICIENTS, step_size=jnp.asarray(0.5), inverse_mass=jnp.array([0.6, 1.2, 2.0])
+            joint, LOG_C, step_size=jnp.asarray(0.5), inverse_mass=jnp.array([0.6, 1.2, 2.0])
         )
-        state = blackjax.nuts.init(position, lambda x: joint(x, COEFFICIENTS))
+        state = blackjax.nuts.init(position, lambda x: joint(x, LOG_C))
         return step(key, state)[0].position
 
     end = jax.jit(jax.vmap(move))(jax.random.split(jax.random.key(4), chains), start)
@@ -106,9 +106,12 @@ def no_jacobian(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def wrong_sign_of_log_c(monkeypatch: pytest.MonkeyPatch) -> None:
     right = joint_nuts.joint_log_density
-    monkeypatch.setattr(
-        joint_nuts, "joint_log_density", lambda path, c: right(path, lambda beta, lam: -c(beta, lam))
-    )
+
+    def wrong(path: GeometricPath) -> joint_nuts.JointLogDensity:
+        joint = right(path)
+        return lambda x, log_c: joint(x, jax.tree.map(jnp.negative, log_c))
+
+    monkeypatch.setattr(joint_nuts, "joint_log_density", wrong)
 
 
 def swapped_ends(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -116,7 +119,7 @@ def swapped_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         joint_nuts,
         "joint_log_density",
-        lambda path, c: right(GeometricPath(path.log_target, path.log_base), c),
+        lambda path: right(GeometricPath(path.log_target, path.log_base)),
     )
 
 
@@ -129,12 +132,12 @@ def test_a_planted_bug_is_seen(
 
 
 def test_gradient_of_the_joint_density_is_that_of_its_value() -> None:
-    joint = joint_nuts.joint_log_density(NORMALS, log_c)
+    joint = joint_nuts.joint_log_density(NORMALS)
     for a in (0.05, 0.3, 0.7, 1.0, 1.5, 1.95):
         x = joint_nuts.position_of(jnp.array([0.4, -1.1]), jnp.asarray(a))
-        gradient = jax.grad(joint)(x, COEFFICIENTS)
+        gradient = jax.grad(joint)(x, LOG_C)
         step = 1e-5 * jnp.eye(3)
-        numeric = [(joint(x + h, COEFFICIENTS) - joint(x - h, COEFFICIENTS)) / 2e-5 for h in step]
+        numeric = [(joint(x + h, LOG_C) - joint(x - h, LOG_C)) / 2e-5 for h in step]
         np.testing.assert_allclose(gradient, numeric, rtol=1e-6, atol=1e-7)
 
 
@@ -142,20 +145,18 @@ HALF_LINE = GeometricPath(lambda x: -0.5 * jnp.sum(x**2), lambda x: jnp.sum(jnp.
 
 
 def test_a_density_of_zero_weight_counts_for_nothing_even_where_it_is_nan() -> None:
-    joint = joint_nuts.joint_log_density(HALF_LINE, log_c)
+    joint = joint_nuts.joint_log_density(HALF_LINE)
     at_base = joint_nuts.position_of(jnp.array([-1.0]), jnp.asarray(0.05))
-    value, gradient = jax.value_and_grad(joint)(at_base, COEFFICIENTS)
+    value, gradient = jax.value_and_grad(joint)(at_base, LOG_C)
     assert float(value) == pytest.approx(-0.5 + float(joint_nuts.log_jacobian(at_base[-1])))
     assert float(gradient[0]) == 1.0
     assert np.isfinite(gradient[1])
     above = joint_nuts.position_of(jnp.array([-1.0]), jnp.asarray(0.3))
-    assert float(joint(above, COEFFICIENTS)) == -np.inf
+    assert float(joint(above, LOG_C)) == -np.inf
 
 
 def test_a_chain_on_unequal_supports_stays_in_them() -> None:
-    chain = joint_nuts.run_chain(
-        jax.random.key(1), jnp.array([1.0, 0.0]), jnp.zeros(2), path=HALF_LINE, log_c=log_c, draws=300
-    )
+    chain = joint_nuts.run_chain(jax.random.key(1), jnp.array([1.0, 0.0]), FLAT, path=HALF_LINE, draws=300)
     theta, lam = np.asarray(chain.theta[:, 0]), np.asarray(chain.lam)
     assert np.all(np.isfinite(theta))
     assert np.all(np.isfinite(chain.delta))
@@ -172,9 +173,7 @@ def test_gradients_are_counted_as_they_are_spent() -> None:
         return -0.5 * jnp.sum((x - 1.0) ** 2)
 
     path = GeometricPath(lambda x: -0.5 * jnp.sum(x**2), counted)
-    chain = joint_nuts.run_chain(
-        jax.random.key(0), jnp.zeros(3), jnp.zeros(2), path=path, log_c=log_c, draws=40, max_depth=5
-    )
+    chain = joint_nuts.run_chain(jax.random.key(0), jnp.zeros(3), FLAT, path=path, draws=40, max_depth=5)
     jax.block_until_ready(chain)
     jax.effects_barrier()
     assert len(calls) == int(chain.gradients) + 40

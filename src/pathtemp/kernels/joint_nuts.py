@@ -15,17 +15,12 @@ import jax.numpy as jnp
 from pathtemp._types import Array, Key
 from pathtemp.links import CubicLink
 from pathtemp.paths.geometric import GeometricPath, delta, log_density
+from pathtemp.pseudoprior import PseudoPrior
 
 LINK = CubicLink()
 
-LogPseudoPrior = Callable[[Array, Array], Array]
-"""log c(lam) of coefficients and lam: ``((K,), ()) -> ()``.
-
-Coefficients are an argument, so that a new c needs no new compilation.
-"""
-
-JointLogDensity = Callable[[Array, Array], Array]
-"""Log density of a position (dim + 1,) given the coefficients of log c."""
+JointLogDensity = Callable[[Array, PseudoPrior], Array]
+"""Log density of a position (dim + 1,) given log c, an argument so that a new c needs no new compilation."""
 
 
 class Draws(NamedTuple):
@@ -76,14 +71,14 @@ def log_jacobian(b: Array) -> Array:
     return jnp.log(2.0) + jax.nn.log_sigmoid(b) + jax.nn.log_sigmoid(-b)
 
 
-def joint_log_density(path: GeometricPath, log_c: LogPseudoPrior) -> JointLogDensity:
+def joint_log_density(path: GeometricPath) -> JointLogDensity:
     """Log of psi^(1 - lam) q^lam / c(lam), lam = f(a), on R^(dim + 1) (eq. joint_sample, section 2.2)."""
     tempered = _tempered(path)
 
-    def joint(position: Array, coefficients: Array) -> Array:
+    def joint(position: Array, log_c: PseudoPrior) -> Array:
         theta, a = split(position)
         lam = LINK(a)
-        return tempered(theta, lam) - log_c(coefficients, lam) + log_jacobian(position[-1])
+        return tempered(theta, lam) - log_c(lam) + log_jacobian(position[-1])
 
     return joint
 
@@ -117,14 +112,14 @@ def _tempered(path: GeometricPath) -> Callable[[Array, Array], Array]:
 
 
 def transition(
-    joint: JointLogDensity, coefficients: Array, *, step_size: Array, inverse_mass: Array, max_depth: int = 10
+    joint: JointLogDensity, log_c: PseudoPrior, *, step_size: Array, inverse_mass: Array, max_depth: int = 10
 ) -> Callable[[Key, Any], tuple[Any, Any]]:
     """One NUTS transition that leaves the joint law invariant: ``(key, state) -> (state, info)`` of blackjax.
 
     Parameters
     ----------
-    joint, coefficients
-        The joint log density and the coefficients of its log c.
+    joint, log_c
+        The joint log density and its pseudo-prior.
     step_size, inverse_mass
         Leapfrog step, and the diagonal of the inverse mass matrix, shape (dim + 1,).
     max_depth
@@ -134,7 +129,7 @@ def transition(
 
     def step(key: Key, state: Any) -> tuple[Any, Any]:
         moved: tuple[Any, Any] = kernel(
-            key, state, lambda x: joint(x, coefficients), step_size, inverse_mass, max_depth
+            key, state, lambda x: joint(x, log_c), step_size, inverse_mass, max_depth
         )
         return moved
 
@@ -144,10 +139,9 @@ def transition(
 def run_chain(
     key: Key,
     start: Array,
-    coefficients: Array,
+    log_c: PseudoPrior,
     *,
     path: GeometricPath,
-    log_c: LogPseudoPrior,
     draws: int,
     max_depth: int = 10,
 ) -> Draws:
@@ -157,29 +151,30 @@ def run_chain(
     ----------
     start
         Where the chain starts, shape (dim + 1,), see :func:`position_of`.
-    coefficients
-        Of log c.
+    log_c
+        The pseudo-prior, a pytree.
     draws
         Transitions kept; as many are warm-up.
 
+    >>> from pathtemp.pseudoprior import PiecewiseLinear
     >>> path = GeometricPath(lambda x: -0.5 * x @ x, lambda x: -0.5 * (x - 1) @ (x - 1))
-    >>> start, log_c = jnp.zeros(3), lambda c, lam: c[0] * lam
-    >>> chain = run_chain(jax.random.key(0), start, jnp.zeros(1), path=path, log_c=log_c, draws=5)
+    >>> log_c = PiecewiseLinear.fit([0.0, 1.0], [0.0, 0.0])
+    >>> chain = run_chain(jax.random.key(0), jnp.zeros(3), log_c, path=path, draws=5)
     >>> chain.theta.shape, chain.a.shape
     ((5, 2), (5,))
     """
-    joint = joint_log_density(path, log_c)
+    joint = joint_log_density(path)
     warm_key, sample_key = jax.random.split(key)
     warm_up = blackjax.window_adaptation(
         blackjax.nuts,
-        lambda x: joint(x, coefficients),
+        lambda x: joint(x, log_c),
         adaptation_info_fn=lambda _state, info, _adaptation: _spent(info),
         max_num_doublings=max_depth,
     )
     (state, tuned), warm_spent = warm_up.run(warm_key, start, draws)
     step = transition(
         joint,
-        coefficients,
+        log_c,
         step_size=tuned["step_size"],
         inverse_mass=tuned["inverse_mass_matrix"],
         max_depth=max_depth,

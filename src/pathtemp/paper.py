@@ -1,0 +1,204 @@
+"""The paper's own engine: Algorithm 1, continuous tempering with joint NUTS and path sampling."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import lru_cache, partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from pathtemp._types import Array, Key, Sampler
+from pathtemp.curve import LogZ
+from pathtemp.errors import InputError
+from pathtemp.kernels.joint_nuts import Draws, joint_log_density, position_of, run_chain
+from pathtemp.model import Model
+from pathtemp.paper_trace import PaperTrace, importance_curve, log_z_curve, marginal_khat, path_nodes
+from pathtemp.paper_verdict import diagnose, tours
+from pathtemp.paths.geometric import GeometricPath
+from pathtemp.pseudoprior import Kernels
+from pathtemp.run import Counts, RoundRecord, Run
+from pathtemp.settings import PAPER, PaperSettings
+
+STUCK_IN_BASE = 0.8
+"""Share of draws at lam = 0 above which path sampling learns nothing, since f'(a) = 0 there (section 5.1)."""
+
+STARTS = 16
+"""Candidates for the start of a chain; the first with positive density is taken."""
+
+FEWEST_KEPT = 20
+"""Kept draws of a chain below which neither the warm-up nor standard errors make sense."""
+
+
+def run_paper(
+    model: Model,
+    *,
+    seed: int,
+    draws: int | None = None,
+    settings: PaperSettings = PAPER,
+    progress: Callable[[RoundRecord], None] | None = None,
+) -> Run:
+    """Run Algorithm 1: sample (theta, a), estimate log z, set c <- z, look at k-hat, repeat.
+
+    Parameters
+    ----------
+    model
+        Base and target.
+    seed
+        Everything random follows from it.
+    draws
+        Most draws of the target, and of the base, to hand over per chain; all when None. There may be fewer,
+        or none: they are the visits of the chains to lam = 1.
+    settings
+        The paper's choices, see :class:`~pathtemp.settings.PaperSettings`.
+    progress
+        Called with the record of each adaptation as soon as it is done.
+
+    >>> from pathtemp.bases import normal
+    >>> from pathtemp.model import model
+    >>> problem = model(lambda x: -0.5 * jnp.sum((x - 1.0) ** 2), normal(0.0, 1.0, shape=(1,)))
+    >>> run = run_paper(problem, seed=1, settings=PAPER.replace(draws=400))
+    >>> run.a.shape, bool(abs(run.log_z(1.0) - 0.92) < 0.3)
+    ((4, 50), True)
+    """
+    begin = time.perf_counter()
+    adaptation, kept = _compile_for(model, settings)
+    compiled = time.perf_counter()
+
+    _, grid = path_nodes(settings.grid)
+    log_c = Kernels.fit(grid, np.zeros(len(grid)), kernels=settings.kernels)
+    traces: list[PaperTrace] = []
+    history: list[RoundRecord] = []
+    counts, rejections = Counts(), 0
+    for index in range(settings.adaptations):
+        sampled = adaptation(jax.random.fold_in(jax.random.key(seed), index), log_c)
+        trace = PaperTrace.of(sampled)
+        traces.append(trace)
+        counts = counts + Counts(int(sampled.gradients.sum()), settings.chains * (kept + STARTS))
+        rejections += int(sampled.rejections.sum())
+
+        pooled = PaperTrace.join(traces)
+        curve = log_z_curve(pooled, settings.grid)
+        tail = marginal_khat(trace, log_c, settings.grid)
+        history.append(_record(trace, curve, tail.value, counts))
+        if progress is not None:
+            progress(history[-1])
+        stuck = bool(np.mean(trace.lam == 0) > STUCK_IN_BASE)
+        if settings.stop and tail.value < settings.khat and not stuck:
+            break
+        log_c = _next_pseudo_prior(curve, pooled, trace, stuck=stuck, kernels=settings.kernels)
+    return Run(
+        target=pooled.at(1.0, draws),
+        base=pooled.at(0.0, draws),
+        a=trace.a,
+        lam=trace.lam,
+        delta=trace.delta,
+        theta0=trace.theta[..., 0],
+        log_z=curve,
+        history=tuple(history),
+        diagnostics=diagnose(traces, curve, tail.value, rejections=rejections, settings=settings),
+        counts=counts,
+        seconds={"compile": compiled - begin, "adapt": time.perf_counter() - compiled},
+    )
+
+
+def _record(trace: PaperTrace, curve: LogZ, khat: float, counts: Counts) -> RoundRecord:
+    return RoundRecord(
+        phase="adapt",
+        gradients=counts.gradients,
+        tours=int(tours(trace.lam).sum()),
+        log_z=float(curve.mean[-1]),
+        log_z_se=float(curve.stderr[-1]),
+        khat=khat,
+        acceptance=float(trace.acceptance.mean()),
+        curve=curve,
+    )
+
+
+def _next_pseudo_prior(
+    curve: LogZ, pooled: PaperTrace, last: PaperTrace, *, stuck: bool, kernels: int
+) -> Kernels:
+    """Set c <- z, smoothed by kernels (eq. estimation_beta).
+
+    While the chains sit in the base and none has reached the target, z is the importance-sampling estimate
+    instead (section 5.1): inaccurate, but enough to leave the base.
+    """
+    log_z: Any = curve.mean
+    if stuck and not np.any(pooled.lam == 1):
+        guess = importance_curve(last, curve.lam)
+        log_z = log_z if guess is None else guess
+    return Kernels.fit(curve.lam, log_z, kernels=kernels)
+
+
+Adaptation = Callable[[Key, Kernels], Draws]
+
+
+def _compile_for(model: Model, settings: PaperSettings) -> tuple[Adaptation, int]:
+    """One adaptation of all chains, compiled, as a function of (key, log c), and the draws a chain keeps."""
+    kept = settings.draws // settings.chains // 2 if settings.chains >= 1 else 0
+    if kept < FEWEST_KEPT:
+        raise InputError(
+            f"settings: draws={settings.draws} over chains={settings.chains} leaves a chain {kept} draws "
+            f"after warm-up; give at least {2 * FEWEST_KEPT} draws for each of at least one chain"
+        )
+    if settings.adaptations < 1:
+        raise InputError(f"settings: adaptations must be at least 1, and is {settings.adaptations}")
+    path = GeometricPath(model.log_base, model.log_target)
+    shape = (model.dim, settings.chains, kept, settings.kernels, settings.max_depth)
+    executable = _compile(path, model.sample_base, *shape)
+
+    def adaptation(key: Key, log_c: Kernels) -> Draws:
+        sampled, started = jax.device_get(executable(key, log_c))
+        if not np.all(started):
+            source = "draws of the base" if model.sample_base else "standard normal points"
+            raise InputError(
+                f"base: {int(np.sum(~started))} of {settings.chains} chains found no start of positive "
+                f"density among {STARTS} {source}; give a base whose support and scale cover the target's"
+            )
+        return Draws(*sampled)
+
+    return adaptation, kept
+
+
+@lru_cache(maxsize=4)
+def _compile(
+    path: GeometricPath,
+    sample: Sampler | None,
+    dim: int,
+    chains: int,
+    kept: int,
+    kernels: int,
+    max_depth: int,
+) -> Callable[[Key, Kernels], tuple[Draws, Array]]:
+    """Compile once for a model: log c is an argument, so no adaptation and no seed compiles again."""
+    start = partial(_start, path=path, sample=sample, dim=dim)
+    chain = partial(run_chain, path=path, draws=kept, max_depth=max_depth)
+
+    def program(key: Key, log_c: Kernels) -> tuple[Draws, Array]:
+        start_keys, chain_keys = jax.random.split(key, (2, chains))
+        starts, found = jax.vmap(start, in_axes=(0, None))(start_keys, log_c)
+        return jax.vmap(chain, in_axes=(0, 0, None))(chain_keys, starts, log_c), found
+
+    flat = Kernels.fit(np.linspace(0.0, 1.0, 3), np.zeros(3), kernels=kernels)
+    jitted: Any = jax.jit(program)
+    executable: Callable[[Key, Kernels], tuple[Draws, Array]] = jitted.lower(
+        jax.random.key(0), flat
+    ).compile()
+    return executable
+
+
+def _start(
+    key: Key, log_c: Kernels, *, path: GeometricPath, sample: Sampler | None, dim: int
+) -> tuple[Array, Array]:
+    """A start of positive density, theta from the base and a uniform, and whether there was one."""
+    theta_key, a_key = jax.random.split(key)
+    keys = jax.random.split(theta_key, STARTS)
+    theta = jax.random.normal(theta_key, (STARTS, dim)) if sample is None else jax.vmap(sample)(keys)
+    a = jax.random.uniform(a_key, (STARTS,), minval=1e-6, maxval=2.0 - 1e-6)
+    candidates = jax.vmap(position_of)(theta, a)
+    joint = joint_log_density(path)
+    finite = jnp.isfinite(jax.vmap(lambda x: joint(x, log_c))(candidates))
+    return candidates[jnp.argmax(finite)], jnp.any(finite)
