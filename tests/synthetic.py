@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pathtemp._types import FloatArray
 from pathtemp.curve import LogZ
 from pathtemp.fit import Fit
 from pathtemp.layout import Layout
@@ -24,11 +21,6 @@ FAILED = (
     PASSED[0],
     Check("coverage", 0.2, 0.5, False, "lam between 0.1 and 0.2 was hardly visited; give a larger budget."),
 )
-
-
-@dataclass(frozen=True)
-class RunWithTheta0(Run):
-    theta0: FloatArray | None = None
 
 
 def diagnostics(checks: tuple[Check, ...] = PASSED) -> Diagnostics:
@@ -82,7 +74,7 @@ def run_of(
     iterations: int = 300,
     se: float = 0.02,
     checks: tuple[Check, ...] = PASSED,
-) -> RunWithTheta0:
+) -> Run:
     """A run as a perfect engine would make it: exact draws, and the exact curve plus noise of size ``se``."""
     assert problem.sample_at is not None
     assert problem.log_z is not None
@@ -97,7 +89,7 @@ def run_of(
     nodes = np.linspace(0.0, 1.0, 65)
     stderr = se * np.sqrt(nodes)
     curve = LogZ(nodes, problem.log_z(nodes) + stderr * rng.normal(), stderr)
-    return RunWithTheta0(
+    return Run(
         target=problem.sample_at(rng, np.ones(chains * draws)).reshape(chains, draws, dim),
         base=problem.sample_at(rng, np.zeros(chains * draws)).reshape(chains, draws, dim),
         a=a,

@@ -97,6 +97,13 @@ def test_overlays_are_drawn_and_named(fit):
     assert list(line.get_ydata()) == [-8.0, -8.0]
 
 
+def test_no_bin_crosses_the_edge_of_a_support():
+    draws = np.random.default_rng(0).beta(9, 0.75, size=(4, 500))
+    edges = heights_and_edges(plots.target_draws(with_draws(draws)))[1]
+    assert edges[-1] == draws.max()
+    assert edges[0] > draws.min()
+
+
 def test_narrow_modes_far_apart_get_narrow_bins():
     rng = np.random.default_rng(0)
     draws = np.concatenate([rng.normal(-100, 1, 5000), rng.normal(100, 1, 5000)])
@@ -200,6 +207,6 @@ def test_without_matplotlib_the_message_says_what_to_install(fit, monkeypatch):
 
 
 def test_matplotlib_is_imported_only_to_draw():
-    script = "import sys, pathtemp.fit, pathtemp.plots, pathtemp.storage; print('matplotlib' in sys.modules)"
+    script = "import sys, pathtemp.fit, pathtemp.plots, pathtemp.storage; print('matplotlib.pyplot' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
     assert done.stdout.strip() == "False"

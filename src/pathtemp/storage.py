@@ -9,7 +9,6 @@ import uuid
 from pathlib import Path
 from typing import Any
 
-import h5netcdf
 import numpy as np
 import xarray as xr
 
@@ -53,6 +52,9 @@ def save(fit: Fit, path: str | os.PathLike[str]) -> None:
 
 def load(path: str | os.PathLike[str]) -> Fit:
     """Read a fit that :func:`save` wrote; it has everything but its model."""
+    # Imported here because HDF5 takes its time, which `import pathtemp` should not.
+    import h5netcdf
+
     place = Path(path)
     if not place.is_file():
         raise InputError(f"load: there is no file {place}")

@@ -110,7 +110,10 @@ def _histogram(
     if values.size == 0:
         return empty(ax, "no draws")
     low, high = central_range(values)
-    counts, edges = np.histogram(values, bins=bin_count(values, low, high), range=(low, high))
+    # Bins end with the draws where these end first, so that none crosses the edge of a support.
+    first, last = max(low, float(values.min())), min(high, float(values.max()))
+    first, last = (first, last) if first < last else (low, high)
+    counts, edges = np.histogram(values, bins=bin_count(values, first, last), range=(first, last))
     # Divided by all draws, not those shown, so that a density with tails outside lies over it.
     height = counts / (values.size * np.diff(edges))
     ax.stairs(height, edges, fill=True, color=colour, alpha=0.45, label="draws")

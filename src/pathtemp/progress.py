@@ -1,0 +1,151 @@
+"""How far a run has come, told to whoever listens: a bar in the terminal, nobody, or a user's own display."""
+
+from __future__ import annotations
+
+import math
+from types import TracebackType
+from typing import Protocol, Self
+
+from rich.console import Console
+from rich.progress import BarColumn, TaskID, TextColumn, TimeRemainingColumn
+from rich.progress import Progress as Bar
+
+from pathtemp.run import RoundRecord
+from pathtemp.summary import with_error
+
+
+class Progress(Protocol):
+    """What an engine calls while it runs; any object with these methods will do."""
+
+    def start(self, budget: int) -> None:
+        """The run begins, with so many gradient evaluations to spend."""
+        ...
+
+    def compile(self, name: str) -> None:
+        """A function is about to be compiled, which may take seconds."""
+        ...
+
+    def anneal(self, lam: float, gradients: int) -> None:
+        """The annealing pass has reached lam, after so many gradient evaluations."""
+        ...
+
+    def round(self, record: RoundRecord) -> None:
+        """A round has ended."""
+        ...
+
+    def finish(self) -> None:
+        """The run has ended, well or not; called once or more."""
+        ...
+
+
+class Silent:
+    """Says nothing."""
+
+    def start(self, budget: int) -> None:
+        """Nothing."""
+
+    def compile(self, name: str) -> None:
+        """Nothing."""
+
+    def anneal(self, lam: float, gradients: int) -> None:
+        """Nothing."""
+
+    def round(self, record: RoundRecord) -> None:
+        """Nothing."""
+
+    def finish(self) -> None:
+        """Nothing."""
+
+
+class RichProgress:
+    """One line in the terminal: phase, bar, round, round trips, log z, k-hat and the time left.
+
+    Written to standard error, and not at all where that is no terminal and no notebook: logs stay clean.
+
+    Parameters
+    ----------
+    console
+        Where to write; standard error where None.
+
+    >>> from rich.console import Console
+    >>> with RichProgress(Console(file=None, quiet=True)) as progress:
+    ...     progress.start(budget=50_000)
+    ...     progress.anneal(lam=0.3, gradients=2_000)
+    """
+
+    def __init__(self, console: Console | None = None) -> None:
+        self._console = Console(stderr=True) if console is None else console
+        self._bar: Bar | None = None
+        self._task = TaskID(0)
+        self._rounds = 0
+        self._tours = 0
+
+    def start(self, budget: int) -> None:
+        """Show the bar, where there is a terminal to show it in."""
+        self.finish()
+        self._rounds = self._tours = 0
+        if not (self._console.is_terminal or self._console.is_jupyter):
+            return
+        self._bar = Bar(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(bar_width=20),
+            TextColumn("{task.percentage:>3.0f}%", markup=False),
+            TimeRemainingColumn(compact=True),
+            TextColumn("{task.fields[state]}", markup=False),
+            console=self._console,
+        )
+        self._task = self._bar.add_task("start", total=max(budget, 1), state="")
+        self._bar.start()
+
+    def compile(self, name: str) -> None:
+        """Say what is being compiled."""
+        self._show(f"compile {name}")
+
+    def anneal(self, lam: float, gradients: int) -> None:
+        """Show how far the annealing pass has come."""
+        self._show("anneal", gradients, f"lam {lam:.3g}")
+
+    def round(self, record: RoundRecord) -> None:
+        """Show the round, the round trips so far, and the newest estimates."""
+        self._rounds += 1
+        self._tours += record.tours
+        self._show(record.phase, record.gradients, round_line(self._rounds, self._tours, record))
+
+    def finish(self) -> None:
+        """Leave the last line standing."""
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.finish()
+
+    def _show(self, description: str, gradients: int | None = None, state: str | None = None) -> None:
+        if self._bar is not None:
+            self._bar.update(self._task, description=description, completed=gradients)
+            if state is not None:
+                self._bar.update(self._task, state=state)
+
+
+def round_line(rounds: int, tours: int, record: RoundRecord) -> str:
+    """The newest estimates in one line; what is not known yet is left out.
+
+    >>> round_line(3, 120, RoundRecord("adapt", 9_000, 40, -8.05312, 0.0213, 0.31, 0.8))
+    'round 3   round trips 120   log z -8.053 ± 0.021   k-hat 0.31'
+    >>> nan = float("nan")
+    >>> round_line(1, 0, RoundRecord("adapt", 9_000, 0, -8.05312, nan, nan, 0.8))
+    'round 1   round trips 0   log z -8.05'
+    """
+    parts = [f"round {rounds}", f"round trips {tours:,}"]
+    if not math.isnan(record.log_z_se):
+        parts.append(f"log z {with_error(record.log_z, record.log_z_se)}")
+    elif not math.isnan(record.log_z):
+        parts.append(f"log z {record.log_z:.3g}")
+    if not math.isnan(record.khat):
+        parts.append(f"k-hat {record.khat:.2f}")
+    return "   ".join(parts)
