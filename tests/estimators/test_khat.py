@@ -16,12 +16,8 @@ def khat_of_run(seed: int, excess_slope: float, *, n: int = 3000):
     cdf = np.concatenate([[0.0], np.cumsum(p[1:] + p[:-1])])
     a = np.interp(rng.uniform(size=n), cdf / cdf[-1], fine)
     lam, slope = link(a)
-    log_p = marginal(
-        a,
-        slope * scale_path(rng, lam),
-        slope * (-9.0 / (1.0 + 9.0 * lam) + excess_slope),
-        np.linspace(0, 1, 101),
-    )
+    dlogc_da = slope * (-9.0 / (1.0 + 9.0 * lam) + excess_slope)
+    log_p = marginal(a, slope * scale_path(rng, lam), dlogc_da, np.linspace(0.0, 1.0, 101))
     ratio = -np.interp(a, log_p.at, log_p.mean)
     return ratio, (lam == 0) | (lam == 1), khat(ratio, flat=(lam == 0) | (lam == 1))
 
