@@ -70,7 +70,9 @@ def gaussian_mixture(
     if dim == 1:
         widths = np.sqrt(mixture.eigenvalues)
         centres_1d = np.append(mixture.centres[:, 0], 0.0)
-        edges = edges_around(centres_1d, narrowest=0.5 * widths.min(), widest=12.0 * max(scale, widths.max()))
+        farthest = 12.0 * max(scale, float(widths.max()))
+        # Fine enough for the switch from one component to the next, which is sharp even at small lam.
+        edges = edges_around(centres_1d, narrowest=0.25 * float(widths.min()), widest=farthest, ratio=1.08)
         nodes, log_w = gauss_legendre(edges)
         base_at = np.asarray(jax.vmap(log_base)(jnp.asarray(nodes[:, None])))
         curve = geometric_curve(base_at, logsumexp(mixture.log_components(nodes[:, None]), axis=1), log_w)

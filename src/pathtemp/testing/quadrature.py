@@ -97,7 +97,9 @@ def _draw_rows(
     """A draw from row ``row[i]`` of the table for every i: a cell by its mass, then a place within it."""
     log_p = np.maximum(log_p - log_p.max(axis=1, keepdims=True), -1e4)
     rise = np.diff(log_p, axis=1)
-    cdf = np.cumsum(np.exp(log_p[:, :-1]) * np.diff(x) * _mean_exponential(rise), axis=1)
+    # From the higher of the two ends of a cell, so that nothing overflows.
+    top = np.exp(np.maximum(log_p[:, :-1], log_p[:, 1:]))
+    cdf = np.cumsum(top * np.diff(x) * _mean_exponential(-np.abs(rise)), axis=1)
     cells = cdf.shape[1]
     # Row r occupies [r, r + 1], so that one search serves all rows.
     stacked = (cdf / cdf[:, -1:] + np.arange(len(cdf))[:, None]).ravel()
@@ -110,7 +112,7 @@ def _draw_rows(
 def _mean_exponential(b: FloatArray) -> FloatArray:
     """Integral of exp(b t) over t in [0, 1]."""
     safe = np.where(np.abs(b) < 1e-8, 1.0, b)
-    return np.where(np.abs(b) < 1e-8, 1.0 + 0.5 * b, np.expm1(np.minimum(safe, 700.0)) / safe)
+    return np.where(np.abs(b) < 1e-8, 1.0 + 0.5 * b, np.expm1(safe) / safe)
 
 
 def _truncated_exponential(u: FloatArray, b: FloatArray) -> FloatArray:
