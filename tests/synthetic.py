@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -104,9 +106,11 @@ def run_of(
     )
 
 
+@cache
 def cauchy_fit(**options: object) -> Fit:
+    """A fit of the Cauchy pair; made once for the same options, so not to be changed."""
     problem = cauchy_pair()
-    return Fit.from_run(run_of(problem, **options), problem.model, seed=1, settings=Settings())  # type: ignore[arg-type]
+    return Fit.from_run(run_of(problem, **options), problem.model, seed=1, settings=Settings(chains=8))  # type: ignore[arg-type]
 
 
 def odd_model(names: tuple[str, ...] = ("mu", "theta", "tau"), *, exact_base: bool = True) -> Model:

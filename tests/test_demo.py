@@ -1,6 +1,7 @@
 import matplotlib as mpl
 import numpy as np
 import pytest
+from matplotlib.image import imread
 from synthetic import FAILED, cauchy_fit
 
 from pathtemp import demo
@@ -30,7 +31,7 @@ def test_the_demo_prints_the_answers_and_writes_the_figure(monkeypatch, tmp_path
     assert text.startswith("cauchy_pair: converged")
     assert "-8.052885" in text
     assert str(out) in text
-    image = mpl.image.imread(out)
+    image = imread(out)
     assert image.shape[0] > 600
     assert len(np.unique(image.reshape(-1, image.shape[2]), axis=0)) > 100
 

@@ -6,12 +6,17 @@ import pytest
 from scipy.special import logit, softmax
 from synthetic import FAILED, diagnostics, fit_of, odd_model
 
+from pathtemp.curve import LogZ
 from pathtemp.errors import InputError
 from pathtemp.evidence import bayes_factor, compare, probability_interval
+from pathtemp.fit import Fit
+
+PLAIN, DENSITY_ONLY = fit_of(odd_model()), fit_of(odd_model(exact_base=False))
 
 
-def fit(log_z: float, se: float = 0.1, **options):
-    return fit_of(odd_model(**options), log_z=log_z, se=se)
+def fit(log_z: float, se: float = 0.1, *, exact_base: bool = True) -> Fit:
+    curve = LogZ(np.array([0.0, 1.0]), np.array([0.0, log_z]), np.array([0.0, se]))
+    return dataclasses.replace(PLAIN if exact_base else DENSITY_ONLY, log_z=curve)
 
 
 def test_the_bayes_factor_is_the_difference_with_errors_added_in_squares():

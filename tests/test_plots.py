@@ -4,6 +4,7 @@ import sys
 
 import jax
 import matplotlib as mpl
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import xarray as xr
@@ -27,7 +28,7 @@ PANELS = [
 @pytest.fixture(autouse=True)
 def close_figures():
     yield
-    mpl.pyplot.close("all")
+    plt.close("all")
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +67,7 @@ def test_figures_have_four_drawn_panels_and_the_verdict(fit, make):
 def test_panels_make_their_own_axes_or_use_those_given(fit, panel):
     own = panel(fit)
     assert len(own.figure.axes) == 1
-    ax = mpl.pyplot.subplots()[1]
+    ax = plt.subplots()[1]
     assert panel(fit, ax) is ax
     assert pixels(ax.figure).std() > 0
 
@@ -207,6 +208,6 @@ def test_without_matplotlib_the_message_says_what_to_install(fit, monkeypatch):
 
 
 def test_matplotlib_is_imported_only_to_draw():
-    script = "import sys, pathtemp.fit, pathtemp.plots, pathtemp.storage; print('matplotlib.pyplot' in sys.modules)"
+    script = "import sys, pathtemp, pathtemp.plots; print('matplotlib.pyplot' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
     assert done.stdout.strip() == "False"

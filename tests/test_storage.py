@@ -155,8 +155,8 @@ def rewrite(old: str, new: str):
     "edit",
     [
         rewrite('"class": "Settings"', '"class": "Popen"'),
-        rewrite('"chains": 64', '"chains": 0'),
-        rewrite('"chains": 64', '"chains": 64, "args": "x"'),
+        rewrite('"chains": 8', '"chains": 0'),
+        rewrite('"chains": 8', '"chains": 8, "args": "x"'),
         rewrite('"seed"', '"sead"'),
         rewrite('["float64", 0, [65]]', '["float64", 0, [100000]]'),
         rewrite('{"dict"', '{"eval"'),
