@@ -1,201 +1,167 @@
 """The adaptive loop of section 2.1 with the default kernel: sample, estimate log z, set c <- z, diagnose, repeat.
 
 After the annealing pass come adaptive rounds, in which link, pseudo-prior, transport and step sizes are refitted to
-the pooled draws; then the kernel is frozen, and the estimates come from the frozen rounds, where tours are
-independent and errors follow from them.
+the pooled draws. Then the kernel is frozen: the estimates come from the frozen rounds, where tours are independent
+and errors follow from them.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from dataclasses import replace
-from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
-from pathtemp._types import FloatArray
-from pathtemp.anneal import Level, anneal, make_moves
 from pathtemp.curve import LogZ
-from pathtemp.kernels.rounds import Record, RoundShape, State, empty_sums, initial_state, make_round
-from pathtemp.kernels.transported_hmc import ChainState, KernelParameters
-from pathtemp.learn import FULL_DIM
-from pathtemp.learner import Pool, adapt_step, cells_for, fit_kernel, from_level, from_record, path_length
-from pathtemp.links import A_MAX, A_MIN
-from pathtemp.model import Model
-from pathtemp.paths.geometric import GeometricPath
-from pathtemp.run import Counts, RoundRecord
-from pathtemp.settings import Settings
-from pathtemp.tours import Masses, TripCounter, rao_blackwell
+from pathtemp.diagnostics import rhat_ess
+from pathtemp.engine import Engine
+from pathtemp.errors import InputError
+from pathtemp.kernels.rounds import Record
+from pathtemp.learner import from_record
+from pathtemp.progress import Progress
+from pathtemp.run import RoundRecord, Run
+from pathtemp.tours import TripCounter
+from pathtemp.trace import Trace
+from pathtemp.verdict import judge, rectangle
 
-LONG_PATH = 20.0
-"""Length from which chains are pinned, stratified over lam, before they move freely."""
+REFIT_AT = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
+"""Adaptive rounds after which everything is refitted; in between only step sizes move."""
 
-FULL_BYTES = 2**28
-"""Largest size of the triangular factors of all chains at once; above it, diagonal plus low rank."""
+PINNED_ROUNDS = 4
+"""Rounds for which chains on a long path are held at their lam."""
 
+SMALL_RHAT = 1.05
+"""R-hat of the target draws below which a run without a given budget may stop."""
 
-def compile_timed(function: Callable[..., Any], *arguments: Any, donate: tuple[int, ...] = ()) -> tuple[Any, float]:
-    """Ahead-of-time compilation, so that no later call can compile again; returns it and its seconds."""
-    start = time.perf_counter()
-    compiled = jax.jit(function, donate_argnums=donate).lower(*arguments).compile()
-    return compiled, time.perf_counter() - start
-
-
-def masses_of(state: State, estimator: int) -> Masses:
-    """Tour sums of one estimator (0 along the orbit, 1 given theta) on the host."""
-    sums = state.sums
-    return Masses(
-        np.asarray(sums.total[:, estimator]),
-        np.asarray(sums.square[estimator]),
-        np.asarray(sums.cross[estimator]),
-        np.asarray(sums.finished[estimator]),
-        int(sums.tours),
-    )
+ANNEAL_SHARE = 0.4
+"""Largest share of the budget for the annealing pass."""
 
 
-def use_full(dim: int, settings: Settings) -> bool:
-    """Whether the transport has a full factor at each position."""
-    at_once = settings.chains if settings.batch is None else min(settings.batch, settings.chains)
-    return dim <= FULL_DIM and at_once * dim * dim * 8 <= FULL_BYTES
+class AdaptiveRun:
+    """The loop over one engine; can be continued."""
 
+    def __init__(self, engine: Engine, progress: Progress) -> None:
+        self.engine, self.progress = engine, progress
+        self.history: list[RoundRecord] = []
+        self.trace = Trace(engine.settings.chains)
+        self._trips = TripCounter(engine.settings.chains)
 
-def start_chains(levels: list[Level], parameters: KernelParameters, chains: int, rng: np.random.Generator) -> ChainState:
-    """Chains stratified over a, each at a particle of the nearest level."""
-    folded = (np.arange(chains) + 0.5) / chains
-    lam = np.asarray(parameters.link(jnp.asarray(folded)))
-    level_a = np.asarray(parameters.link.inverse(jnp.asarray([level.lam for level in levels])))
-    inner = np.clip(folded, A_MIN, A_MAX)
-    nearest = [int(np.argmin(np.abs(level_a - x))) for x in inner]
-    particle = [int(rng.integers(len(levels[i].theta))) for i in nearest]
-    theta = np.stack([levels[i].theta[p] for i, p in zip(nearest, particle, strict=True)])
-    energies = np.stack([levels[i].energies[p] for i, p in zip(nearest, particle, strict=True)])
-    # A chain keeps its stratum of a only where its particle has density there.
-    possible = (lam <= 0) | np.isfinite(energies[:, 1])
-    a = np.where(possible, folded, 0.5 * A_MIN)
-    return ChainState(jnp.asarray(theta), jnp.asarray(a), jnp.asarray(energies))
-
-
-class Engine:
-    """One run of the default engine; holds what passes from phase to phase."""
-
-    def __init__(self, model: Model, *, seed: int, draws: int, settings: Settings, start: tuple[FloatArray, FloatArray]) -> None:
-        self.model, self.seed, self.draws, self.settings = model, seed, draws, settings
-        self.path = GeometricPath(model.log_base, model.log_target)
-        self.full = use_full(model.dim, settings)
-        self.counts = Counts()
-        self.seconds = {"compile": 0.0, "anneal": 0.0, "adapt": 0.0, "sample": 0.0}
-        self.pool = Pool()
-        self.trips = TripCounter(settings.chains)
-        self.rounds = 0
-        self._start = start
-        self._key = jax.random.key(seed)
-
-    def anneal(self, most_gradients: float, on_level: Callable[[float, int], None]) -> float:
-        """The annealing pass and the first fit of everything; returns the lam it reached."""
-        settings, (theta, energies) = self.settings, self._start
-        moves = make_moves(
-            self.path,
-            moves=settings.anneal_moves,
-            leapfrogs=settings.leapfrogs,
-            target=settings.acceptance,
-            batch=settings.batch,
-        )
-        from pathtemp.anneal import chart_of
-
-        arguments = (
-            jax.random.key(0),
-            jnp.asarray(theta),
-            jnp.asarray(energies),
-            jnp.zeros(()),
-            chart_of(theta, full=self.full),
-            jnp.zeros(()),
-        )
-        compiled, seconds = compile_timed(moves, *arguments)
-        self.seconds["compile"] += seconds
+    def warm_up(self, budget: float) -> None:
+        """Annealing pass and adaptive rounds, until the kernel has settled or its share of the budget is spent."""
+        engine, settings = self.engine, self.engine.settings
+        self.progress.compile("annealing pass")
+        engine.anneal(ANNEAL_SHARE * budget, self.progress.anneal)
+        self._note("anneal", 0, np.nan, self._prior_curve())
+        self.progress.compile("round")
+        engine.compile_round()
         begin = time.perf_counter()
-        levels, spent = anneal(
-            compiled,
-            theta,
-            energies,
-            full=self.full,
-            ess=settings.anneal_ess,
-            seed=self.seed,
-            most_gradients=most_gradients,
-            on_level=on_level,
-            density_per_level=settings.anneal_moves,
-        )
-        self.counts = self.counts + spent
-        for level in levels:
-            self.pool.add(from_level(level))
-        self.length = path_length(*self.pool.lam_delta())
-        self.cells = cells_for(self.length)
-        self.levels = levels
-        self.parameters = fit_kernel(
-            self.pool,
-            cells=self.cells,
-            full=self.full,
-            log_step=np.array([level.log_step for level in levels]),
-            step_lam=np.array([level.lam for level in levels]),
-            frozen_lam=False,
-            orbit=True,
-        )
-        self.parameters = replace(self.parameters, pinned=jnp.asarray(self.length > LONG_PATH))
-        chains = start_chains(levels, self.parameters, settings.chains, np.random.default_rng(self.seed))
-        self.state = initial_state(chains, self.draws, self.cells)
-        self.seconds["anneal"] = time.perf_counter() - begin
-        return levels[-1].lam
+        pinned = PINNED_ROUNDS if bool(engine.parameters.pinned) else 0
+        adaptive, change = 0, np.inf
+        while True:
+            spent = engine.counts.gradients / budget
+            if adaptive >= 1 and spent + 2 * engine.round_gradients / budget > 1:
+                break
+            record = engine.round()
+            adaptive += 1
+            trips = self._trips.add(record.regenerated | (record.lam <= 0), record.lam >= 1)
+            engine.pool.add(from_record(record))
+            engine.adapt_steps(record)
+            over = engine.counts.gradients >= settings.adapt_share * budget
+            if adaptive in REFIT_AT or over:
+                change = engine.refit()
+                engine.pin(adaptive < pinned)
+            self._note("pin" if adaptive <= pinned else "adapt", trips, _mean_acceptance(record), self._prior_curve())
+            if over or self._settled(record, change, trips, adaptive - pinned, spent):
+                break
+        if adaptive not in REFIT_AT:
+            engine.refit()
+        engine.pin(False)
+        engine.freeze(record)
+        self._trips = TripCounter(settings.chains)
+        engine.seconds["adapt"] += time.perf_counter() - begin
 
-    def compile_round(self) -> None:
-        """Compile the round for the shapes the annealing pass has fixed."""
-        settings = self.settings
-        shape = RoundShape(
-            settings.iterations, settings.leapfrogs, settings.orbit, settings.batch, min(settings.chains, 2048)
-        )
-        function = make_round(self.path, self.model.sample_base, shape)
-        self._round, seconds = compile_timed(function, self._key, self.state, self.parameters, donate=(1,))
-        self.seconds["compile"] += seconds
-
-    def round(self) -> Record:
-        """Run one round on the current parameters and count it."""
-        key = jax.random.fold_in(self._key, self.rounds)
-        self.state, record = self._round(key, self.state, self.parameters)
-        record = jax.device_get(record)
-        self.rounds += 1
-        chains, iterations = self.settings.chains, self.settings.iterations
-        lattice = (self.settings.orbit - 1) * bool(self.parameters.orbit & ~self.parameters.pinned)
-        self.counts = self.counts + Counts(int(record.leapfrogs.sum()) * chains, iterations * chains * (1 + lattice))
-        return record
-
-    def adapt(self, record: Record, *, refit: bool, gain: float) -> None:
-        """Learn from one round: step sizes always, everything else when ``refit``."""
-        log_step = adapt_step(
-            np.asarray(self.parameters.log_step), record.position, record.acceptance, target=self.settings.acceptance, gain=gain
-        )
-        if not refit:
-            self.parameters = replace(self.parameters, log_step=jnp.asarray(log_step))
-            return
-        positions = jnp.linspace(0.0, 1.0, len(log_step))
-        self.pool.trim()
-        self.parameters = fit_kernel(
-            self.pool,
-            cells=self.cells,
-            full=self.full,
-            log_step=log_step,
-            step_lam=np.asarray(self.parameters.link.at(positions)),
-            frozen_lam=False,
-            orbit=True,
+    def _settled(self, record: Record, change: float, trips: int, free_rounds: int, spent: float) -> bool:
+        """Whether the last refit changed little and the chains travel: the kernel may be frozen."""
+        settings = self.engine.settings
+        acceptance = _mean_acceptance(record)
+        return (
+            free_rounds >= 3
+            and spent >= settings.adapt_least
+            and change < 0.5
+            and trips >= settings.chains / 4
+            and abs(acceptance - settings.acceptance) < 0.1
         )
 
-    def reset_sums(self) -> None:
-        """Start the estimates afresh, as when the kernel is frozen."""
-        self.state = self.state._replace(sums=empty_sums(self.settings.chains, self.cells))
+    def sample(self, budget: float, *, until_done: bool) -> None:
+        """Frozen rounds until the budget is spent, or, with ``until_done``, until everything asked for is there."""
+        engine = self.engine
+        begin = time.perf_counter()
+        while engine.counts.gradients + 1.1 * engine.round_gradients <= budget:
+            record = engine.round()
+            trips = self._trips.add(record.regenerated | (record.lam <= 0), record.lam >= 1)
+            self.trace.add(record)
+            self._note("sample", trips, _mean_acceptance(record), self.best_curve())
+            if until_done and self._done():
+                break
+        engine.seconds["sample"] += time.perf_counter() - begin
 
-    def curves(self) -> dict[str, LogZ]:
-        """Rao-Blackwell curves from the sums since the last reset, by estimator."""
-        link, prior = self.parameters.link, self.parameters.prior
-        arguments = (np.asarray(link.nodes), np.asarray(prior.log_c), float(prior.at_base))
-        named = {"given theta": 1} | ({"along the orbit": 0} if bool(self.parameters.orbit) else {})
-        return {name: rao_blackwell(masses_of(self.state, index), *arguments) for name, index in named.items()}
+    def _done(self) -> bool:
+        """All draws are there, log z is precise and tours are many; the verdict itself is left to the end."""
+        engine = self.engine
+        visits = np.asarray(engine.state.target_visits)
+        enough = (
+            bool(visits.min() >= engine.draws)
+            and self.best_curve().stderr[-1] <= engine.settings.log_z_se
+            and self._trips.trips.sum() >= 2 * engine.settings.chains
+        )
+        return enough and rhat_ess(rectangle(np.asarray(engine.state.target), visits)[0])[0] < SMALL_RHAT
+
+    def best_curve(self) -> LogZ:
+        """The Rao-Blackwell curve with the smaller standard error at lam = 1."""
+        return min(self.engine.curves().values(), key=lambda curve: np.nan_to_num(curve.stderr[-1], nan=np.inf))
+
+    def result(self) -> Run:
+        """Hand over what there is."""
+        return judge(self.engine, self.trace, tuple(self.history), self.best_curve(), int(self._trips.trips.sum()))
+
+    def go_on(self, *, draws: int | None, budget: float | None) -> Run:
+        """More frozen rounds: for ``draws`` more target draws of each chain, or for ``budget`` more gradients."""
+        engine = self.engine
+        if draws is None and budget is None:
+            raise InputError("extend: give draws= or budget=")
+        if draws is not None:
+            if draws < 1:
+                raise InputError(f"extend: draws must be at least 1, and is {draws}")
+            engine.enlarge(draws)
+        per_draw = engine.round_gradients / (0.2 * engine.settings.iterations)
+        most = budget if budget is not None else 4 * per_draw * engine.draws
+        self.sample(engine.counts.gradients + most, until_done=budget is None)
+        return self.result()
+
+    def _prior_curve(self) -> LogZ:
+        """The pseudo-prior as a curve, while adapting; its error is not known yet."""
+        parameters = self.engine.parameters
+        log_c = np.asarray(parameters.prior.log_c)
+        lam = np.asarray(parameters.link.nodes)
+        return LogZ(
+            np.concatenate([[0.0], lam[1:]]),
+            np.concatenate([[0.0], log_c[1:]]),
+            np.concatenate([[0.0], np.full(len(lam) - 1, np.nan)]),
+        )
+
+    def _note(self, phase: str, trips: int, acceptance: float, curve: LogZ) -> None:
+        record = RoundRecord(
+            phase=phase,
+            gradients=self.engine.counts.gradients,
+            tours=trips,
+            log_z=float(curve.mean[-1]),
+            log_z_se=float(curve.stderr[-1]),
+            khat=self.trace.khat(curve, self.engine.parameters) if phase == "sample" else float("nan"),
+            acceptance=acceptance,
+            curve=curve,
+        )
+        self.history.append(record)
+        self.progress.round(record)
+
+
+def _mean_acceptance(record: Record) -> float:
+    return float(np.mean(record.acceptance))

@@ -15,11 +15,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pathtemp._types import Array, FloatArray, Key
+from pathtemp._types import Array, FloatArray
+from pathtemp.diagnostics import rhat_ess
 from pathtemp.kernels import hmc
 from pathtemp.kernels.transport import AffineMap, Transport
 from pathtemp.learn import fit_transport
-from pathtemp.paths.geometric import GeometricPath, delta, log_density
+from pathtemp.paths.geometric import LOG_ZERO, GeometricPath, log_density
 from pathtemp.run import Counts
 
 MAX_LEVELS = 5000
@@ -52,10 +53,13 @@ class Level:
 def make_moves(path: GeometricPath, *, moves: int, leapfrogs: int, target: float, batch: int | None) -> Callable[..., Any]:
     """The function that moves all particles at one lam, to be jitted.
 
-    ``(key, theta, energies, lam, chart, log_step) -> (theta, energies, log_step, leapfrogs, acceptance)``
+    ``(seed, number, theta, energies, lam, chart, log_step) -> (theta, energies, log_step, leapfrogs, acceptance)``
     """
 
-    def run(key: Key, theta: Array, energies: Array, lam: Array, chart: AffineMap, log_step: Array) -> Any:
+    def run(
+        seed: Array, number: Array, theta: Array, energies: Array, lam: Array, chart: AffineMap, log_step: Array
+    ) -> Any:
+        key = jax.random.fold_in(jax.random.fold_in(jax.random.key(seed), 2**31), number)
         indices = jnp.arange(theta.shape[0])
 
         def body(carry: tuple[Array, Array, Array], i: Array) -> tuple[Any, Any]:
@@ -65,14 +69,15 @@ def make_moves(path: GeometricPath, *, moves: int, leapfrogs: int, target: float
 
             def one(inputs: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
                 index, theta, energies = inputs
-                k = jax.random.split(jax.random.fold_in(key_particles, index), 3)
-                step = jnp.exp(log_step) * (1.0 + 0.2 * (2.0 * jax.random.uniform(k[0]) - 1.0))
-                z = chart.inverse(theta)
-                proposal = hmc.propose(k[1], z, chart, lambda x: path.gradient(x, lam), step, steps)
+                key_uniform, key_momentum = jax.random.split(jax.random.fold_in(key_particles, index))
+                u = jax.random.uniform(key_uniform, (2,))
+                step = jnp.exp(log_step) * (1.0 + 0.2 * (2.0 * u[0] - 1.0))
+                momentum = jax.random.normal(key_momentum, theta.shape)
+                proposal = hmc.propose(momentum, chart.inverse(theta), chart, lambda x: path.gradient(x, lam), step, steps)
                 proposed = path.energies(proposal.theta)
                 ratio = log_density(proposed, lam) - log_density(energies, lam) + proposal.kinetic_fall
                 probability = hmc.acceptance(ratio)
-                accepted = jax.random.uniform(k[2]) < probability
+                accepted = u[1] < probability
                 return (
                     jnp.where(accepted, proposal.theta, theta),
                     jnp.where(accepted, proposed, energies),
@@ -98,7 +103,17 @@ def make_moves(path: GeometricPath, *, moves: int, leapfrogs: int, target: float
 def chart_of(theta: FloatArray, *, full: bool) -> AffineMap:
     """Affine map fitted to the particles of one level."""
     table: Transport = fit_transport(np.zeros(len(theta)), theta, positions=2, full=full)
-    return table.at(jnp.zeros(()))
+
+    def first(x: Array | None) -> Array | None:
+        return None if x is None else jnp.asarray(np.asarray(x)[0])
+
+    location, scale = jnp.asarray(np.asarray(table.location)[0]), jnp.asarray(np.exp(table.log_scale)[0])
+    return AffineMap(location, scale, first(table.factor), table.basis, first(table.gain))
+
+
+def host_delta(energies: FloatArray) -> FloatArray:
+    """dlog q/dlam of energies (n, 2) on the host, bounded below as :func:`pathtemp.paths.geometric.delta` is."""
+    return np.asarray(np.maximum(energies[:, 1], LOG_ZERO) - energies[:, 0])
 
 
 def next_lam(delta: FloatArray, lam: float, ess: float) -> float:
@@ -130,6 +145,40 @@ def resample(rng: np.random.Generator, log_weight: FloatArray) -> FloatArray:
     return np.minimum(np.searchsorted(cumulative, points), len(weight) - 1)
 
 
+def equilibrate(
+    moves: Callable[..., Any],
+    theta: FloatArray,
+    energies: FloatArray,
+    *,
+    full: bool,
+    seed: int,
+    densities: int,
+    calls: int = 60,
+) -> tuple[FloatArray, FloatArray, float, Counts]:
+    """Bring particles to the base by HMC at lam = 0, where the base is only a density.
+
+    Returns theta, energies, the R-hat of the second half over particles, and what it cost.
+    """
+    log_step, spent = jnp.asarray(np.log(0.3)), Counts()
+    kept = []
+    for call in range(calls):
+        chart = chart_of(theta, full=full)
+        new, new_energies, log_step, steps, _ = moves(
+            np.uint32(seed),
+            np.uint32(2**30 + call),
+            jnp.asarray(theta),
+            jnp.asarray(energies),
+            jnp.asarray(0.0),
+            chart,
+            log_step,
+        )
+        theta, energies = np.asarray(new), np.asarray(new_energies)
+        spent = spent + Counts(int(steps) * len(theta), densities * len(theta))
+        kept.append(theta)
+    second_half = np.stack(kept[calls // 2 :], axis=1)
+    return theta, energies, rhat_ess(second_half)[0], spent
+
+
 def anneal(
     moves: Callable[..., Any],
     theta: FloatArray,
@@ -140,17 +189,16 @@ def anneal(
     seed: int,
     most_gradients: float,
     on_level: Callable[[float, int], None],
-    density_per_level: int,
+    densities: int,
 ) -> tuple[list[Level], Counts]:
     """Carry particles from lam = 0 to lam = 1; returns the levels (the base first) and what they cost.
 
     Stops early, short of lam = 1, when ``most_gradients`` are spent; the last level then says how far it came.
     """
     rng = np.random.default_rng(seed)
-    key = jax.random.key(seed)
     count, dim = theta.shape
     log_step = float(np.log(0.7 / dim**0.25))
-    levels = [Level(0.0, theta, energies, np.asarray(delta(jnp.asarray(energies))), log_step, 1.0)]
+    levels = [Level(0.0, theta, energies, host_delta(energies), log_step, 1.0)]
     spent = Counts()
     while levels[-1].lam < 1.0 and len(levels) < MAX_LEVELS and spent.gradients < most_gradients:
         last = levels[-1]
@@ -159,7 +207,8 @@ def anneal(
         start = last.theta[index]
         chart = chart_of(start, full=full)
         theta_new, energies_new, step, steps, acceptance = moves(
-            jax.random.fold_in(key, len(levels)),
+            np.uint32(seed),
+            np.uint32(len(levels)),
             jnp.asarray(start),
             jnp.asarray(last.energies[index]),
             jnp.asarray(lam),
@@ -168,8 +217,9 @@ def anneal(
         )
         log_step = float(step)
         energies_host = np.asarray(energies_new)
-        level_delta = np.maximum(energies_host[:, 1], -1e30) - energies_host[:, 0]
-        levels.append(Level(lam, np.asarray(theta_new), energies_host, level_delta, log_step, float(acceptance)))
-        spent = spent + Counts(int(steps) * count, density_per_level * count)
+        levels.append(
+            Level(lam, np.asarray(theta_new), energies_host, host_delta(energies_host), log_step, float(acceptance))
+        )
+        spent = spent + Counts(int(steps) * count, densities * count)
         on_level(lam, spent.gradients)
     return levels, spent

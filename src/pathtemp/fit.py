@@ -15,6 +15,7 @@ import xarray as xr
 
 from pathtemp.curve import LogZ
 from pathtemp.draws import SAMPLE_DIMS, draws_dataset
+from pathtemp.errors import InputError
 from pathtemp.escape import escape_names
 from pathtemp.model import Model
 from pathtemp.run import Counts, Diagnostics, RoundRecord, Run
@@ -23,6 +24,8 @@ from pathtemp.summary import Summary, summarise
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from pathtemp.adapt import AdaptiveRun
 
 
 class LogEvidence(NamedTuple):
@@ -65,6 +68,8 @@ class Fit:
         When, in ISO 8601, UTC.
     model
         The model, None after loading from a file.
+    continuation
+        The run under way, with which :meth:`extend` goes on; None after loading from a file.
     """
 
     posterior: xr.Dataset
@@ -82,6 +87,7 @@ class Fit:
     versions: dict[str, str] = field(default_factory=dict)
     created_at: str = ""
     model: Model | None = None
+    continuation: AdaptiveRun | None = None
 
     @classmethod
     def from_run(
@@ -92,6 +98,7 @@ class Fit:
         seed: int,
         settings: Settings | PaperSettings,
         versions: Mapping[str, str] | None = None,
+        continuation: AdaptiveRun | None = None,
     ) -> Fit:
         """Name and constrain what an engine hands over."""
         return cls(
@@ -110,6 +117,31 @@ class Fit:
             versions=library_versions() if versions is None else dict(versions),
             created_at=datetime.now(UTC).isoformat(timespec="seconds"),
             model=model,
+            continuation=continuation,
+        )
+
+    def extend(self, *, draws: int | None = None, budget: float | None = None) -> Fit:
+        """Go on where the run stopped; the kernel stays as it is, and all frozen rounds count.
+
+        Parameters
+        ----------
+        draws
+            More target draws for each chain.
+        budget
+            More gradient evaluations, over all chains; with ``draws`` alone, as many as they need.
+
+        Returns
+        -------
+        A new fit, of all rounds together; this one stays as it is, but cannot be extended again.
+        """
+        if self.continuation is None or self.model is None:
+            raise InputError(
+                "extend: only a fit that is still in memory can go on, made by the default engine; "
+                "run pt.temper again with a larger budget"
+            )
+        run = self.continuation.go_on(draws=draws, budget=budget)
+        return Fit.from_run(
+            run, self.model, seed=self.seed, settings=self.settings, continuation=self.continuation
         )
 
     @property

@@ -9,7 +9,6 @@ import numpy as np
 
 from pathtemp._types import FloatArray
 from pathtemp.anneal import Level
-from pathtemp.estimators.isotonic import pinned
 from pathtemp.estimators.mbar import mbar
 from pathtemp.kernels.lam_given_theta import PseudoPrior
 from pathtemp.kernels.rounds import Record
@@ -132,16 +131,15 @@ def cells_for(length: float) -> int:
     return int(2 ** np.clip(np.ceil(np.log2(max(length, 1.0) / 0.4)), 6, 9))
 
 
-def fit_prior(lam: FloatArray, delta: FloatArray, nodes: FloatArray, *, frozen_lam: bool = False) -> PseudoPrior:
-    """The pseudo-prior c <- z (Step 3): MBAR over the draws, or stratified integration where lam was pinned."""
+def fit_prior(lam: FloatArray, delta: FloatArray, nodes: FloatArray) -> PseudoPrior:
+    """The pseudo-prior c <- z (Step 3), by MBAR over the draws."""
     tiny = min(1e-12, 1e-3 * nodes[1])
     grid = np.concatenate([[0.0, tiny], nodes[1:]])
-    log_z = pinned(lam, delta, grid) if frozen_lam else mbar(lam, delta, grid)
-    return PseudoPrior(jnp.asarray(log_z[1:]), jnp.zeros(()))
+    return PseudoPrior(jnp.asarray(mbar(lam, delta, grid)[1:]), jnp.asarray(0.0))
 
 
 def fit_kernel(
-    pool: Pool, *, cells: int, full: bool, log_step: FloatArray, step_lam: FloatArray, frozen_lam: bool, orbit: bool
+    pool: Pool, *, cells: int, full: bool, log_step: FloatArray, step_lam: FloatArray
 ) -> KernelParameters:
     """Kernel parameters from the pooled draws.
 
@@ -149,7 +147,7 @@ def fit_kernel(
     """
     lam, delta = pool.lam_delta()
     nodes = metric_nodes(*spread_of_delta(lam, delta), cells)
-    prior = fit_prior(lam, delta, nodes, frozen_lam=frozen_lam)
+    prior = fit_prior(lam, delta, nodes)
     theta_lam, theta = pool.lam_theta()
     positions = np.linspace(0.0, 1.0, cells + 1)
     transport = fit_transport(np.interp(theta_lam, nodes, positions), theta, positions=POSITIONS, full=full)
@@ -159,8 +157,8 @@ def fit_kernel(
         prior,
         transport,
         jnp.asarray(np.interp(np.linspace(0.0, 1.0, POSITIONS), old, log_step)),
-        jnp.asarray(orbit),
-        jnp.asarray(frozen_lam),
+        orbit=jnp.asarray(True),
+        pinned=jnp.asarray(False),
     )
 
 

@@ -98,6 +98,14 @@ class MetricLink:
         """The folded ``a`` in [A_MIN, A_MAX] with f(a) = lam."""
         return A_MIN + (A_MAX - A_MIN) * self.position(lam)
 
+    def host_at(self, s: FloatArray) -> FloatArray:
+        """Lam at positions s, on the host."""
+        return np.interp(s, np.linspace(0.0, 1.0, self.cells + 1), self.nodes)
+
+    def host_position(self, lam: FloatArray) -> FloatArray:
+        """Positions s of lam, on the host."""
+        return np.interp(lam, self.nodes, np.linspace(0.0, 1.0, self.cells + 1))
+
 
 def interpolate(table: Array, s: Array) -> Array:
     """Linear interpolation of ``table`` (B, ...) over B equispaced positions of s in [0, 1]; s is a scalar."""
@@ -127,7 +135,7 @@ def metric_nodes(lam: FloatArray, sd: FloatArray, cells: int, *, mix: float = 0.
     """
     fine = np.unique(np.concatenate([[0.0], np.geomspace(1e-12, 1.0, 1200), np.linspace(0.0, 1.0, 800)]))
     length = thermodynamic_length(lam, sd, fine)
-    cubic = (np.asarray(CubicLink().inverse(jnp.asarray(fine))) - A_MIN) / (A_MAX - A_MIN)
+    cubic = 0.5 - np.sin(np.arcsin(1.0 - 2.0 * fine) / 3.0)  # the inverse of the paper's link
     share = mix if length[-1] > 0 else 0.0
     t = share * length / max(length[-1], 1e-300) + (1.0 - share) * cubic
     nodes = np.interp(np.linspace(0.0, 1.0, cells + 1), t / t[-1], fine)

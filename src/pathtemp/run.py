@@ -129,8 +129,9 @@ class Run:
     ----------
     target, base
         Flat unconstrained draws at lam = 1 and lam = 0, shapes (chain, draw, dim).
-    a, lam, delta
-        The joint path of the rounds the estimates come from, shapes (chain, iteration).
+    a, lam, delta, theta0
+        The joint path of the rounds the estimates come from, shapes (chain, iteration); ``theta0`` is the first
+        coordinate of theta.
     log_z
         The curve.
     history
@@ -153,3 +154,4 @@ class Run:
     diagnostics: Diagnostics
     counts: Counts
     seconds: dict[str, float] = field(default_factory=dict)
+    theta0: FloatArray | None = None

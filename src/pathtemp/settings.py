@@ -19,38 +19,57 @@ class Settings:
     iterations
         Iterations of one compiled round.
     leapfrogs
-        Largest number of leapfrog steps of one HMC move; each iteration draws 1..leapfrogs.
+        Largest number of leapfrog steps of one HMC move, of which each iteration draws 1..leapfrogs; None for the
+        fourth root of the dimension, and two at least.
     acceptance
         Target acceptance of HMC, to which step sizes adapt at each lam.
     orbit
         Points of the lattice on which lam moves along the orbit; one less is evaluated.
     anneal_moves, anneal_ess
         HMC moves per level of the annealing pass, and the conditional effective sample size that spaces its levels.
-    adapt_share
-        Largest share of the budget spent before the kernel is frozen.
+    adapt_least, adapt_share
+        Shares of the budget between which the kernel is frozen, as soon as it has settled.
+    log_z_se
+        Without a given budget: standard error of log z(1) at which a run may stop.
+    rhat
+        Largest R-hat of the target draws; chains are many and short, so it is larger than for four long ones.
     batch
         Chains evaluated at once; None for all. Bounds memory; does not change any chain's draws.
     """
 
     chains: int = 64
     iterations: int = 32
-    leapfrogs: int = 4
+    leapfrogs: int | None = None
     acceptance: float = 0.8
     orbit: int = 8
     anneal_moves: int = 3
     anneal_ess: float = 0.5
+    adapt_least: float = 0.2
     adapt_share: float = 0.5
+    log_z_se: float = 0.02
+    rhat: float = 1.1
     batch: int | None = None
 
     def __post_init__(self) -> None:
         for name in ("chains", "iterations", "leapfrogs", "anneal_moves"):
-            if getattr(self, name) < 1:
-                raise InputError(f"settings: {name} must be at least 1, and is {getattr(self, name)}")
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise InputError(f"settings: {name} must be at least 1, and is {value}")
+        if self.iterations % 4:
+            raise InputError(f"settings: iterations must be a multiple of 4, and is {self.iterations}")
         if self.orbit < 2:
             raise InputError(f"settings: orbit must be at least 2, and is {self.orbit}")
-        for name in ("acceptance", "anneal_ess", "adapt_share"):
+        for name in ("acceptance", "anneal_ess", "adapt_least", "adapt_share"):
             if not 0 < getattr(self, name) < 1:
                 raise InputError(f"settings: {name} must lie between 0 and 1, and is {getattr(self, name)}")
+
+    def leapfrogs_in(self, dim: int) -> int:
+        """Largest number of leapfrog steps in ``dim`` dimensions.
+
+        >>> Settings().leapfrogs_in(10), Settings().leapfrogs_in(2000)
+        (2, 7)
+        """
+        return max(2, round(dim**0.25)) if self.leapfrogs is None else self.leapfrogs
 
     def replace(self, **changes: Any) -> Settings:
         """A copy with some fields changed.

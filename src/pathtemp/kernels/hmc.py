@@ -12,7 +12,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from pathtemp._types import Array, Key
+from pathtemp._types import Array
 from pathtemp.kernels.transport import AffineMap
 
 
@@ -25,14 +25,13 @@ class Proposal(NamedTuple):
 
 
 def propose(
-    key: Key, z: Array, chart: AffineMap, gradient: Callable[[Array], Array], step: Array, steps: Array
+    momentum: Array, z: Array, chart: AffineMap, gradient: Callable[[Array], Array], step: Array, steps: Array
 ) -> Proposal:
-    """Trajectory of ``steps`` position-Verlet steps of size ``step`` in z, from a fresh normal momentum.
+    """Trajectory of ``steps`` position-Verlet steps of size ``step`` in z, from a standard normal ``momentum``.
 
     ``gradient`` is that of the log density in theta; ``chart`` maps z to theta. The proposal is accepted with
     probability min(1, exp(log density at its end - log density at its start + kinetic_fall)).
     """
-    momentum = jax.random.normal(key, z.shape)
 
     def body(_: int, state: tuple[Array, Array]) -> tuple[Array, Array]:
         z, p = state

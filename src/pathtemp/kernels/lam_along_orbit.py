@@ -14,8 +14,8 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from pathtemp._types import Array, Key
-from pathtemp.kernels.lam_given_theta import PseudoPrior
+from pathtemp._types import Array
+from pathtemp.kernels.lam_given_theta import PseudoPrior, choose
 from pathtemp.kernels.transport import Transport
 from pathtemp.links import MetricLink, unit
 from pathtemp.paths.geometric import log_density
@@ -41,7 +41,7 @@ class OrbitMove(NamedTuple):
 
 
 def move(
-    key: Key,
+    u: Array,
     a: Array,
     theta: Array,
     z: Array,
@@ -54,15 +54,18 @@ def move(
     transport: Transport,
     evaluate: Callable[[Array], Array],
 ) -> OrbitMove:
-    """Move a along the orbit of z on ``points`` lattice points ``spacing`` apart; evaluates ``points - 1`` densities."""
-    key_place, key_choice = jax.random.split(key)
-    place = jax.random.randint(key_place, (), 0, points)
+    """Move a along the orbit of z on ``points`` lattice points ``spacing`` apart; evaluates ``points - 1`` densities.
+
+    ``u`` are two uniforms: the place of a in its window, and the choice among the points.
+    """
+    place = jnp.floor(u[0] * points).astype(int)
     other = (place + jnp.arange(1, points)) % points
     lattice = jnp.concatenate([a[None], jnp.mod(a + (other - place) * spacing, 2.0)])
     thetas, log_dets = transport.orbit(z, unit(lattice))
     candidates = jnp.concatenate([energies[None], jax.vmap(evaluate)(thetas[1:])])
     log_p = log_density(candidates, link(lattice)) + log_dets - jax.vmap(prior)(lattice)
     log_p = jnp.where(jnp.isnan(log_p), -jnp.inf, log_p)
-    choice = jax.random.categorical(key_choice, log_p)
+    probability = jax.nn.softmax(log_p)
+    choice = choose(u[1], probability)
     chosen = jnp.where(choice == 0, theta, thetas[choice])
-    return OrbitMove(lattice[choice], chosen, candidates[choice], lattice, jax.nn.softmax(log_p))
+    return OrbitMove(lattice[choice], chosen, candidates[choice], lattice, probability)

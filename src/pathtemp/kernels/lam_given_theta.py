@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 
-from pathtemp._types import Array, Key
+from pathtemp._types import Array
 from pathtemp.links import A_MAX, A_MIN, MetricLink, fold, interpolate, unit
 
 
@@ -48,6 +48,12 @@ def bin_of(a: Array, cells: int) -> Array:
     return jnp.where(r <= A_MIN, 0, jnp.where(r >= A_MAX, cells + 1, cell))
 
 
+def choose(u: Array, probability: Array) -> Array:
+    """Index drawn with the given probabilities, from one uniform."""
+    cumulative = jnp.cumsum(probability)
+    return jnp.minimum(jnp.sum(cumulative < u * cumulative[-1]), len(probability) - 1)
+
+
 def log_masses(delta: Array, link: MetricLink, prior: PseudoPrior) -> tuple[Array, Array]:
     """Unnormalised log mass of each bin given theta, shape (K + 2,), and the rise of the exponent over each cell."""
     exponent = link.nodes * delta - prior.log_c
@@ -58,13 +64,11 @@ def log_masses(delta: Array, link: MetricLink, prior: PseudoPrior) -> tuple[Arra
     return inner + jnp.log(bins(link.cells)), rise
 
 
-def draw(key: Key, delta: Array, link: MetricLink, prior: PseudoPrior) -> tuple[Array, Array]:
-    """One exact draw of a given theta, and the probability of each bin (Rao-Blackwell), shape (K + 2,)."""
+def draw(u: Array, delta: Array, link: MetricLink, prior: PseudoPrior) -> tuple[Array, Array]:
+    """One exact draw of a given theta from three uniforms ``u`` (3,), and the probability of each bin (K + 2,)."""
     log_mass, rise = log_masses(delta, link, prior)
     probability = jax.nn.softmax(log_mass)
-    u = jax.random.uniform(key, (3,))
-    cumulative = jnp.cumsum(probability)
-    index = jnp.minimum(jnp.sum(cumulative < u[0] * cumulative[-1]), link.cells + 1)
+    index = choose(u[0], probability)
     cell = jnp.clip(index - 1, 0, link.cells - 1)
     size = jnp.maximum(jnp.abs(rise[cell]), 1e-9)
     inside = -jnp.log1p(u[1] * jnp.expm1(-size)) / size

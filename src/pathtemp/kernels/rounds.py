@@ -9,9 +9,10 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from pathtemp._types import Array, Key, Sampler
-from pathtemp.kernels.transported_hmc import SCALES, ChainState, KernelParameters, Step, iterate
+from pathtemp.kernels.transported_hmc import ChainState, KernelParameters, Step, iterate
 from pathtemp.paths.geometric import GeometricPath, delta
 
 
@@ -115,29 +116,63 @@ class RoundShape:
     learners: int
 
 
+def window(u: Array) -> Array:
+    """Width of the lattice window of an iteration, as a share of the circle, from a uniform ``u``.
+
+    Three quarters span the whole circle; the others 1/2, 1/4 or 1/8 of it, for where the transport is poor.
+    """
+    return jnp.where(u < 0.75, 1.0, 0.5 ** jnp.ceil((u - 0.75) * 12.0))
+
+
 def empty_sums(chains: int, cells: int) -> TourSums:
     """Tour sums before any iteration."""
     # Each its own buffer: a round donates them all.
-    per_chain = [jnp.zeros((chains, 2, cells + 2)) for _ in range(2)]
-    overall = [jnp.zeros((2, cells + 2)) for _ in range(3)]
-    return TourSums(*per_chain, *overall, jnp.zeros((), int), jnp.zeros(chains, bool))
+    per_chain = [zeros(chains, 2, cells + 2) for _ in range(2)]
+    overall = [zeros(2, cells + 2) for _ in range(3)]
+    return TourSums(*per_chain, *overall, zeros(dtype=int), zeros(chains, dtype=bool))
+
+
+def zeros(*shape: int, dtype: type = float) -> Array:
+    """Zeros on the device, made without compiling anything."""
+    return jax.device_put(np.zeros(shape, dtype))
 
 
 def initial_state(chains: ChainState, draws: int, cells: int) -> State:
     """State of a fresh run; ``draws`` is the number of target draws kept for each chain."""
     count, dim = chains.theta.shape
-    buffers = [jnp.zeros((count, draws, dim)) for _ in range(2)]
-    visits = [jnp.zeros(count, int) for _ in range(2)]
+    buffers = [zeros(count, draws, dim) for _ in range(2)]
+    visits = [zeros(count, dtype=int) for _ in range(2)]
     return State(chains, *buffers, *visits, empty_sums(count, cells))
+
+
+def enlarge(state: State, draws: int) -> State:
+    """The same state with room for ``draws`` draws of each chain, those it holds first and oldest first."""
+    count, old, dim = state.target.shape
+
+    def unrolled(buffer: Array, visits: Array) -> Array:
+        first = jnp.where(visits > old, visits % max(old, 1), 0)
+        order = (first[:, None] + jnp.arange(old)) % max(old, 1)
+        rows = jnp.take_along_axis(buffer, order[..., None], axis=1)
+        return jnp.concatenate([rows, jnp.zeros((count, draws - old, dim))], axis=1)
+
+    return state._replace(
+        target=unrolled(state.target, state.target_visits),
+        base=unrolled(state.base, state.base_visits),
+        target_visits=jnp.minimum(state.target_visits, old),
+        base_visits=jnp.minimum(state.base_visits, old),
+    )
 
 
 def make_round(
     path: GeometricPath, sample_base: Sampler | None, shape: RoundShape
-) -> Callable[[Key, State, KernelParameters], tuple[State, Record]]:
-    """The function of one round, to be jitted."""
+) -> Callable[[Array, Array, State, KernelParameters], tuple[State, Record]]:
+    """The function of one round, to be jitted: ``(seed, number of the round, state, parameters)``."""
     kernel = partial(iterate, path=path, sample_base=sample_base, lattice_points=shape.lattice_points)
 
-    def one_round(key: Key, state: State, parameters: KernelParameters) -> tuple[State, Record]:
+    def one_round(
+        seed: Array, number: Array, state: State, parameters: KernelParameters
+    ) -> tuple[State, Record]:
+        key = jax.random.fold_in(jax.random.key(seed), number)
         count = state.chains.a.shape[0]
         indices = jnp.arange(count)
 
@@ -148,7 +183,7 @@ def make_round(
             key_shared, key_chains = jax.random.split(key_i)
             u = jax.random.uniform(key_shared, (2,))
             steps = 1 + jnp.floor(u[0] * shape.leapfrogs).astype(int)
-            spacing = 2.0 / shape.lattice_points * 0.5 ** jnp.floor(u[1] * SCALES)
+            spacing = 2.0 / shape.lattice_points * window(u[1])
             keys = jax.vmap(lambda c: jax.random.fold_in(key_chains, c))(indices)
 
             def step(inputs: tuple[Key, ChainState]) -> tuple[ChainState, Step]:

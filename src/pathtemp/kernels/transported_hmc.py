@@ -19,10 +19,6 @@ from pathtemp.kernels.transport import Transport
 from pathtemp.links import MetricLink, interpolate, unit
 from pathtemp.paths.geometric import GeometricPath, delta, log_density
 
-SCALES = 4
-"""Lattice windows of 1, 1/2, 1/4 and 1/8 of the circle, one drawn at each iteration."""
-
-
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class KernelParameters:
@@ -97,14 +93,16 @@ def iterate(
     lattice_points: int,
 ) -> tuple[ChainState, Step]:
     """One iteration of one chain; ``steps`` leapfrogs, orbit lattice ``spacing`` apart."""
-    keys = jax.random.split(key, 6)
+    # Few calls of the generator: each is a large graph to compile.
+    key_uniform, key_momentum, key_base = jax.random.split(key, 3)
+    u = jax.random.uniform(key_uniform, (7,))
     link, prior, transport = parameters.link, parameters.prior, parameters.transport
     theta, a, energies = state
     z = transport.at(unit(a)).inverse(theta)
 
     def along_orbit() -> tuple[Array, Array, Array, Array]:
         moved = lam_along_orbit.move(
-            keys[0],
+            u[:2],
             a,
             theta,
             z,
@@ -126,19 +124,20 @@ def iterate(
     a_orbit, theta, energies, orbit_masses = jax.lax.cond(use_orbit, along_orbit, stay)
 
     s, lam = unit(a_orbit), link(a_orbit)
-    jitter = 1.0 + 0.2 * (2.0 * jax.random.uniform(keys[1]) - 1.0)
+    jitter = 1.0 + 0.2 * (2.0 * u[2] - 1.0)
     step = jitter * jnp.exp(interpolate(parameters.log_step, s))
     chart = transport.at(s)
-    proposal = hmc.propose(keys[2], z, chart, lambda x: path.gradient(x, lam), step, steps)
+    momentum = jax.random.normal(key_momentum, z.shape)
+    proposal = hmc.propose(momentum, z, chart, lambda x: path.gradient(x, lam), step, steps)
     fresh = jnp.zeros((), bool) if sample_base is None else (lam <= 0.0)
-    candidate = proposal.theta if sample_base is None else jnp.where(fresh, sample_base(keys[3]), proposal.theta)
+    candidate = proposal.theta if sample_base is None else jnp.where(fresh, sample_base(key_base), proposal.theta)
     new_energies = path.energies(candidate)
     log_ratio = log_density(new_energies, lam) - log_density(energies, lam) + proposal.kinetic_fall
     probability = jnp.where(fresh, 1.0, hmc.acceptance(log_ratio))
-    accepted = jax.random.uniform(keys[4]) < probability
+    accepted = u[3] < probability
     theta, energies = jnp.where(accepted, candidate, theta), jnp.where(accepted, new_energies, energies)
 
-    a_plain, plain_masses = lam_given_theta.draw(keys[5], delta(energies), link, prior)
+    a_plain, plain_masses = lam_given_theta.draw(u[4:], delta(energies), link, prior)
     a_new = jnp.where(parameters.pinned, a_orbit, a_plain)
     made = Step(
         fresh,

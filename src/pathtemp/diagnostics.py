@@ -1,0 +1,177 @@
+"""The verdict: gates that must all pass before a run may call itself converged.
+
+Each gate is one function from plain arrays to a :class:`pathtemp.run.Check`; its message says what happened, where on
+the path, and what to do next. k-hat is reported beside them and is no gate: it sees only the visited part of the path.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pathtemp._types import FloatArray
+from pathtemp.run import Check
+
+BINS = 20
+"""Bins of position along the path for coverage."""
+
+MORE = "run longer (a larger budget)"
+
+
+def rhat_ess(draws: FloatArray, *, most: int = 40) -> tuple[float, float, float]:
+    """Worst R-hat, bulk ESS and tail ESS over the last axis of (chain, draw, quantity), rank-normalised (ArviZ).
+
+    Where there are more than ``most`` quantities, over those whose chain means differ most.
+    """
+    from arviz_stats.base import array_stats
+
+    chains, count, quantities = draws.shape
+    if chains < 2 or count < 4:
+        return float("nan"), float("nan"), float("nan")
+    varying = np.flatnonzero(np.ptp(draws.reshape(-1, quantities), axis=0) > 0)
+    if len(varying) == 0:
+        return float("nan"), float("nan"), float("nan")
+    between = draws.mean(axis=1).var(axis=0)[varying] / draws.var(axis=(0, 1))[varying]
+    x = draws[..., varying[np.argsort(between)[-most:]]]
+    rhat = array_stats.rhat(x, chain_axis=0, draw_axis=1)
+    bulk = array_stats.ess(x, chain_axis=0, draw_axis=1, method="bulk")
+    tail = array_stats.ess(x, chain_axis=0, draw_axis=1, method="tail", prob=(0.05, 0.95))
+    return float(np.max(rhat)), float(np.min(bulk)), float(np.min(tail))
+
+
+def check_reach(lam: float) -> Check:
+    """The annealing pass came to the target."""
+    message = (
+        f"The annealing pass spent its share of the budget at lam = {lam:.3g}, short of the target; {MORE}, or choose a "
+        "base closer to the target."
+    )
+    return Check("reach", lam, 1.0, lam >= 1.0, "" if lam >= 1.0 else message)
+
+
+def check_rounds(rounds: int, *, fewest: int = 2) -> Check:
+    """Enough rounds were left for the frozen kernel."""
+    message = f"Only {rounds} rounds were left after adaptation, of {fewest} at least; {MORE}."
+    return Check("rounds", rounds, fewest, rounds >= fewest, "" if rounds >= fewest else message)
+
+
+def check_coverage(lam: FloatArray, position: FloatArray, lam_edges: FloatArray) -> Check:
+    """Every part of the path was visited: both atoms, and each of the bins between ``lam_edges``."""
+    inside = (lam > 0) & (lam < 1)
+    count = np.histogram(position[inside], bins=len(lam_edges) - 1, range=(0.0, 1.0))[0]
+    seen = np.concatenate([[np.any(lam <= 0)], count > 0, [np.any(lam >= 1)]])
+    share = float(seen.mean())
+    if seen.all():
+        return Check("coverage", share, 1.0, True)
+    if not seen[-1]:
+        where = "the target (lam = 1)"
+    elif not seen[0]:
+        where = "the base (lam = 0)"
+    else:
+        gap = int(np.flatnonzero(~seen[1:-1])[0])
+        where = f"lam between {lam_edges[gap]:.3g} and {lam_edges[gap + 1]:.3g}"
+    return Check("coverage", share, 1.0, False, f"No chain visited {where}; {MORE}, or choose a base closer to the target.")
+
+
+def check_tours(trips: int, *, fewest: int = 20) -> Check:
+    """Round trips base -> target -> base."""
+    message = f"The chains made {trips} round trips between base and target, of {fewest} at least; {MORE}."
+    return Check("tours", trips, fewest, trips >= fewest, "" if trips >= fewest else message)
+
+
+def check_stuck(returns: FloatArray, lam: FloatArray) -> Check:
+    """Every chain has been back at the base; ``returns`` counts it, ``lam`` (iterations, chains) says where it was."""
+    stuck = np.flatnonzero(returns == 0)
+    if len(stuck) == 0:
+        return Check("stuck chains", 0, 0, True)
+    low, high = lam[:, stuck].min(), lam[:, stuck].max()
+    named = ", ".join(map(str, stuck[:5])) + (", ..." if len(stuck) > 5 else "")
+    message = (
+        f"{len(stuck)} of {len(returns)} chains (number {named}) never came back to the base and stayed at lam between "
+        f"{low:.3g} and {high:.3g}: a part of the target they cannot leave, or a path too long for the budget; {MORE}, "
+        "or choose a base that covers what these chains hold."
+    )
+    return Check("stuck chains", len(stuck), 0, False, message)
+
+
+def effective_tours(visits: FloatArray) -> float:
+    """(sum v)^2 / sum v^2 over tours, v the number of target draws in a tour.
+
+    It is the number of equal tours with the same relative variance: one long stay in a part of the target that is
+    hard to find and hard to leave brings it down to a few.
+
+    >>> effective_tours(np.array([3.0, 3.0, 3.0, 0.0]))
+    3.0
+    """
+    square = float(np.sum(visits**2))
+    return float(np.sum(visits)) ** 2 / square if square > 0 else 0.0
+
+
+def check_effective_tours(visits: FloatArray, *, fewest: int = 30) -> Check:
+    """No few tours hold most of the target draws."""
+    effective = effective_tours(visits)
+    longest = float(visits.max() / max(visits.sum(), 1.0)) if len(visits) else 1.0
+    message = (
+        f"The target draws come from only {effective:.0f} effective tours of {fewest} at least (one alone holds "
+        f"{100 * longest:.0f}% of them): some part of the target is hard to enter and to leave at lam near 1; {MORE}, "
+        "or choose a base that covers it."
+    )
+    return Check("effective tours", effective, fewest, effective >= fewest, "" if effective >= fewest else message)
+
+
+def check_acceptance(acceptance: FloatArray, weight: FloatArray, lam: FloatArray, *, lowest: float = 0.4) -> Check:
+    """HMC accepts often enough everywhere; arrays along the path, ``weight`` the number of moves at each position."""
+    used = weight > 0
+    if not used.any():
+        return Check("acceptance", 0.0, lowest, False, f"No HMC move was made; {MORE}.")
+    worst = int(np.argmin(np.where(used, acceptance, np.inf)))
+    value = float(acceptance[worst])
+    message = (
+        f"HMC accepts only {100 * value:.0f}% of its moves near lam = {lam[worst]:.3g}: the density is rougher there "
+        "than the step size; run with settings.acceptance nearer 1, or reparametrise."
+    )
+    return Check("acceptance", value, lowest, value >= lowest, "" if value >= lowest else message)
+
+
+def check_rhat(rhat: float, *, highest: float) -> Check:
+    """R-hat of the target draws over chains."""
+    passed = bool(rhat < highest)
+    shown = "could not be computed" if np.isnan(rhat) else f"is {rhat:.3f}"
+    message = f"R-hat of the target draws (lam = 1) {shown}, and should be below {highest}: chains disagree; {MORE}."
+    return Check("R-hat", rhat, highest, passed, "" if passed else message)
+
+
+def check_ess(ess: float, *, lowest: float = 200.0) -> Check:
+    """Effective sample size of the target draws."""
+    passed = bool(ess >= lowest)
+    shown = "could not be computed" if np.isnan(ess) else f"is {ess:.0f}"
+    message = f"The effective sample size of the target draws {shown}, and should be {lowest:.0f} at least; {MORE}."
+    return Check("ESS", ess, lowest, passed, "" if passed else message)
+
+
+def check_agreement(first: tuple[float, float], second: tuple[float, float], names: tuple[str, str]) -> Check:
+    """Two estimates of log z(1), each (value, standard error), agree within their errors."""
+    error = float(np.hypot(first[1], second[1])) + 0.01
+    z = abs(first[0] - second[0]) / error if np.isfinite(error) else float("inf")
+    passed = bool(z <= 4.0)
+    message = (
+        f"Two estimates of log z(1) disagree: {names[0]} gives {first[0]:.4g} ± {first[1]:.2g}, {names[1]} "
+        f"{second[0]:.4g} ± {second[1]:.2g}; lam has not reached equilibrium, or a part of the target was lost between "
+        f"rounds; {MORE}."
+    )
+    return Check("agreement", z, 4.0, passed, "" if passed else message)
+
+
+def check_precision(se: float, *, highest: float = 1.0) -> Check:
+    """The standard error of log z(1) is finite and not absurd."""
+    passed = bool(se <= highest)
+    message = f"The standard error of log z(1) is {se:.2g}, more than {highest}: the path has hardly been crossed; {MORE}."
+    return Check("log z error", se, highest, passed, "" if passed else message)
+
+
+def check_base(rhat: float, *, highest: float = 1.1) -> Check:
+    """The base, where it is only a density, was sampled well by HMC at lam = 0."""
+    passed = bool(rhat < highest)
+    message = (
+        f"The base has no sampler, and HMC on it at lam = 0 does not mix (R-hat {rhat:.2f} over starts): it is multimodal, "
+        "improper or badly scaled; give a base that can be sampled, or a simpler one."
+    )
+    return Check("base", rhat, highest, passed, "" if passed else message)

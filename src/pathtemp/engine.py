@@ -1,0 +1,250 @@
+"""The default engine: what passes from phase to phase of one run, and the phases themselves."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from pathtemp._types import FloatArray
+from pathtemp.anneal import Level, anneal, chart_of, equilibrate, make_moves
+from pathtemp.curve import LogZ
+from pathtemp.kernels.rounds import Record, RoundShape, State, empty_sums, enlarge, initial_state, make_round, zeros
+from pathtemp.kernels.transported_hmc import ChainState, KernelParameters
+from pathtemp.learn import FULL_DIM
+from pathtemp.learner import Pool, adapt_step, cells_for, fit_kernel, from_level, path_length
+from pathtemp.links import A_MAX, A_MIN
+from pathtemp.model import Model
+from pathtemp.paths.geometric import GeometricPath
+from pathtemp.run import Counts
+from pathtemp.settings import Settings
+from pathtemp.tours import Masses, rao_blackwell
+
+LONG_PATH = 20.0
+"""Length from which chains are pinned, stratified over lam, before they move freely."""
+
+FULL_BYTES = 2**28
+"""Largest size of the triangular factors of all chains at once; above it, diagonal plus low rank."""
+
+ORBIT_LEAST = 0.3
+"""Jump along the orbit, relative to that of the draw given theta, below which the orbit is dropped."""
+
+LEARNERS = 2048
+"""Chains whose theta is kept for learning the transport."""
+
+
+def compile_timed(function: Callable[..., Any], *arguments: Any, donate: tuple[int, ...] = ()) -> tuple[Any, float]:
+    """Ahead-of-time compilation, so that no later call can compile again; returns it and its seconds."""
+    start = time.perf_counter()
+    compiled = jax.jit(function, donate_argnums=donate).lower(*arguments).compile()
+    return compiled, time.perf_counter() - start
+
+
+def use_full(dim: int, settings: Settings) -> bool:
+    """Whether the transport has a full factor at each position."""
+    at_once = settings.chains if settings.batch is None else min(settings.batch, settings.chains)
+    return dim <= FULL_DIM and at_once * dim * dim * 8 <= FULL_BYTES
+
+
+def start_chains(levels: list[Level], parameters: KernelParameters, chains: int, rng: np.random.Generator) -> ChainState:
+    """Chains stratified over a, each at a particle of the nearest level."""
+    folded = (np.arange(chains) + 0.5) / chains
+    position = np.clip((folded - A_MIN) / (A_MAX - A_MIN), 0.0, 1.0)
+    lam = parameters.link.host_at(position)
+    level_position = parameters.link.host_position(np.array([level.lam for level in levels]))
+    nearest = [int(np.argmin(np.abs(level_position - x))) for x in position]
+    particle = [int(rng.integers(len(levels[i].theta))) for i in nearest]
+    theta = np.stack([levels[i].theta[p] for i, p in zip(nearest, particle, strict=True)])
+    energies = np.stack([levels[i].energies[p] for i, p in zip(nearest, particle, strict=True)])
+    # A chain keeps its stratum only where its particle has density there.
+    possible = (lam <= 0) | np.isfinite(energies[:, 1])
+    a = np.where(possible, folded, 0.5 * A_MIN)
+    return ChainState(jnp.asarray(theta), jnp.asarray(a), jnp.asarray(energies))
+
+
+class Engine:
+    """One run of the default engine.
+
+    Parameters
+    ----------
+    model, seed, settings
+        What is sampled, and how.
+    draws, must_draw
+        Target draws kept for each chain, and whether the user asked for that number.
+    start
+        Starts theta (chains, dim) and their energies (chains, 2).
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        *,
+        seed: int,
+        draws: int,
+        must_draw: bool,
+        settings: Settings,
+        start: tuple[FloatArray, FloatArray],
+    ) -> None:
+        self.model, self.seed, self.draws, self.settings = model, seed, draws, settings
+        self.must_draw = must_draw
+        self.path = GeometricPath(model.log_base, model.log_target)
+        self.full = use_full(model.dim, settings)
+        self.leapfrogs = settings.leapfrogs_in(model.dim)
+        self.counts = Counts()
+        self.seconds = {"compile": 0.0, "anneal": 0.0, "adapt": 0.0, "sample": 0.0}
+        self.pool = Pool()
+        self.rounds = 0
+        self.rejected = 0
+        self.reached = 0.0
+        self.base_rhat = float("nan")
+        self._start = start
+        self._seed = np.uint32(seed % 2**32)
+
+    def anneal(self, most_gradients: float, on_level: Callable[[float, int], None]) -> None:
+        """The annealing pass and the first fit of everything."""
+        settings, (theta, energies) = self.settings, self._start
+        moves = make_moves(
+            self.path,
+            moves=settings.anneal_moves,
+            leapfrogs=self.leapfrogs,
+            target=settings.acceptance,
+            batch=settings.batch,
+        )
+        chart, zero = chart_of(theta, full=self.full), jnp.asarray(0.0)
+        compiled, seconds = compile_timed(
+            moves, np.uint32(0), np.uint32(0), jnp.asarray(theta), jnp.asarray(energies), zero, chart, zero
+        )
+        self.seconds["compile"] += seconds
+        begin = time.perf_counter()
+        if self.model.sample_base is None:
+            theta, energies, self.base_rhat, spent = equilibrate(
+                compiled, theta, energies, full=self.full, seed=self.seed, densities=settings.anneal_moves
+            )
+            self.counts = self.counts + spent
+        levels, spent = anneal(
+            compiled,
+            theta,
+            energies,
+            full=self.full,
+            ess=settings.anneal_ess,
+            seed=self.seed,
+            most_gradients=most_gradients,
+            on_level=on_level,
+            densities=settings.anneal_moves,
+        )
+        self.counts = self.counts + spent
+        self.reached = levels[-1].lam
+        for level in levels:
+            self.pool.add(from_level(level))
+        self.length = path_length(*self.pool.lam_delta())
+        self.cells = cells_for(self.length)
+        self._fit(np.array([level.log_step for level in levels]), np.array([level.lam for level in levels]))
+        self.pin(self.length > LONG_PATH)
+        chains = start_chains(levels, self.parameters, settings.chains, np.random.default_rng(self.seed))
+        self.state: State = initial_state(chains, self.draws, self.cells)
+        self.seconds["anneal"] += time.perf_counter() - begin
+
+    def compile_round(self) -> None:
+        """Compile the round for the shapes that the annealing pass has fixed."""
+        settings = self.settings
+        shape = RoundShape(
+            settings.iterations,
+            self.leapfrogs,
+            settings.orbit,
+            settings.batch,
+            min(settings.chains, LEARNERS),
+        )
+        function = make_round(self.path, self.model.sample_base, shape)
+        self._round, seconds = compile_timed(function, self._seed, self._seed, self.state, self.parameters, donate=(2,))
+        self.seconds["compile"] += seconds
+
+    def round(self) -> Record:
+        """Run one round on the current parameters; the record comes back in one transfer."""
+        number = np.uint32(self.rounds)
+        self.state, on_device = self._round(self._seed, number, self.state, self.parameters)
+        record: Record = jax.device_get(on_device)
+        self.rounds += 1
+        self.rejected += int(record.rejected)
+        chains, iterations = self.settings.chains, self.settings.iterations
+        lattice = (self.settings.orbit - 1) * bool(self.parameters.orbit & ~self.parameters.pinned)
+        self.counts = self.counts + Counts(
+            int(record.leapfrogs.sum()) * chains, iterations * chains * (1 + lattice)
+        )
+        return record
+
+    @property
+    def round_gradients(self) -> float:
+        """Gradient evaluations that a round costs on average."""
+        return self.settings.chains * self.settings.iterations * (self.leapfrogs + 1) / 2
+
+    def adapt_steps(self, record: Record) -> None:
+        """Move the step sizes towards the target acceptance."""
+        log_step = adapt_step(
+            np.asarray(self.parameters.log_step),
+            record.position,
+            record.acceptance,
+            target=self.settings.acceptance,
+            gain=1.5 / np.sqrt(self.rounds),
+        )
+        self.parameters = replace(self.parameters, log_step=jnp.asarray(log_step))
+
+    def refit(self) -> float:
+        """Fit everything to the pooled draws; returns the largest change of log c along the path."""
+        old = self.parameters
+        positions = np.linspace(0.0, 1.0, len(old.log_step))
+        self.pool.trim()
+        self._fit(np.asarray(old.log_step), old.link.host_at(positions))
+        new = self.parameters
+        before = np.interp(new.link.nodes, old.link.nodes, old.prior.log_c)
+        return float(np.max(np.abs(np.asarray(new.prior.log_c) - before)))
+
+    def _fit(self, log_step: FloatArray, step_lam: FloatArray) -> None:
+        self.parameters: KernelParameters = fit_kernel(
+            self.pool, cells=self.cells, full=self.full, log_step=log_step, step_lam=step_lam
+        )
+
+    def pin(self, pinned: bool) -> None:
+        """Hold every chain at its lam, or let go."""
+        self.parameters = replace(self.parameters, pinned=jnp.asarray(pinned))
+
+    def freeze(self, record: Record) -> None:
+        """End adaptation: decide by ``record`` whether the orbit pays, and start the estimates afresh."""
+        self.parameters = replace(self.parameters, orbit=jnp.asarray(self._orbit_pays(record)))
+        chains = self.settings.chains
+        self.state = self.state._replace(
+            sums=empty_sums(chains, self.cells),
+            target_visits=zeros(chains, dtype=int),
+            base_visits=zeros(chains, dtype=int),
+        )
+
+    def enlarge(self, draws: int) -> None:
+        """Make room for more target draws of each chain; the round is compiled once more, for the larger buffers."""
+        self.draws += draws
+        self.state = enlarge(self.state, self.draws)
+        self.compile_round()
+
+    def _orbit_pays(self, record: Record) -> bool:
+        """Whether the lattice moves a far enough for its cost.
+
+        Beside the distance it covers, it breaks the dependence of a on theta: on the Cauchy pair it moves a less than
+        the draw given theta does, and yet divides the variance of log z by three. So it is dropped only where it
+        hardly moves, as between heavy tails.
+        """
+        return bool(record.orbit_jump > ORBIT_LEAST * record.plain_jump)
+
+    def curves(self) -> dict[str, LogZ]:
+        """Rao-Blackwell curves of the frozen rounds, by estimator."""
+        link, prior, sums = self.parameters.link, self.parameters.prior, self.state.sums
+        where = (np.asarray(link.nodes), np.asarray(prior.log_c), float(prior.at_base))
+        estimators = {"given theta": 1} | ({"along the orbit": 0} if bool(self.parameters.orbit) else {})
+
+        def masses(index: int) -> Masses:
+            tables = (np.asarray(x) for x in (sums.square, sums.cross, sums.finished))
+            return Masses(np.asarray(sums.total[:, index]), *(x[index] for x in tables), int(sums.tours))
+
+        return {name: rao_blackwell(masses(index), *where) for name, index in estimators.items()}

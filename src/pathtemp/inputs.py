@@ -1,0 +1,136 @@
+"""Checks of a model before any sampling: each failure is one sentence that names the argument."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from pathtemp._types import Array, FloatArray, LogDensity, Sampler
+from pathtemp.errors import InputError
+from pathtemp.model import Model
+from pathtemp.paths.geometric import GeometricPath
+
+FAR = 1e4
+"""How far out, in units of the starts' spread, the base must have begun to fall off like a proper density."""
+
+
+def check_density(name: str, log_prob: LogDensity, dim: int) -> None:
+    """Raise unless ``log_prob`` maps a float64 vector (dim,) to a float64 scalar."""
+    try:
+        out = jax.eval_shape(log_prob, jax.ShapeDtypeStruct((dim,), jnp.float64))
+    except InputError:
+        raise
+    except Exception as error:
+        reason = str(error).strip().splitlines()[0]
+        raise InputError(
+            f"{name}: the log density fails on a point with {dim} parameters ({type(error).__name__}: {reason})"
+        ) from error
+    if not hasattr(out, "shape"):
+        raise InputError(f"{name}: the log density returns a {type(out).__name__}; it must return one number")
+    if out.shape != ():
+        raise InputError(f"{name}: the log density returns shape {out.shape}; it must return one number (sum over data)")
+    if out.dtype != jnp.float64:
+        raise InputError(
+            f"{name}: the log density returns {out.dtype}; it must be computed in float64 "
+            "(make its data after importing pathtemp, or with dtype=float64)"
+        )
+
+
+def starts(model: Model, *, count: int, seed: int) -> FloatArray:
+    """Where the chains start: exact draws of the base, or standard normals where it cannot be sampled."""
+    if model.sample_base is None:
+        return np.random.default_rng(seed).normal(size=(count, model.dim))
+    shape = jax.eval_shape(model.sample_base, jax.random.key(0))
+    if shape.shape != (model.dim,):
+        raise InputError(f"base: a draw has shape {shape.shape}; its density takes {model.dim} parameters")
+    theta = exact_draws(model.sample_base, seed, 1, count)
+    if not np.isfinite(theta).all():
+        raise InputError("base: sample gives draws that are not finite")
+    return theta
+
+
+def exact_draws(sample: Sampler, seed: int, stream: int, count: int) -> FloatArray:
+    """``count`` exact draws (count, dim) of a stream of random numbers that no round uses."""
+
+    @jax.jit
+    def draw(seed: Array) -> Array:
+        key = jax.random.fold_in(jax.random.fold_in(jax.random.key(seed), 2**32 - 1), stream)
+        return jax.vmap(sample)(jax.random.split(key, count))
+
+    return np.asarray(draw(np.uint32(seed % 2**32)), dtype=np.float64)
+
+
+def check_model(model: Model, theta: FloatArray) -> FloatArray:
+    """Evaluate the model at the starts ``theta`` (n, dim); returns their energies (n, 2) or raises."""
+    if model.dim < 1:
+        raise InputError("base: it has no parameters")
+    check_density("base", model.log_base, model.dim)
+    check_density("target", model.log_target, model.dim)
+    path = GeometricPath(model.log_base, model.log_target)
+    evaluate = jax.jit(jax.vmap(path.energies))
+    energies = np.asarray(evaluate(jnp.asarray(theta)))
+    exact = model.sample_base is not None
+    base_ok, target_ok = np.isfinite(energies[:, 0]), np.isfinite(energies[:, 1])
+    where = "its own draws" if exact else "standard normal starts"
+    if not base_ok.all() and exact:
+        raise InputError(f"base: log_prob is -inf or NaN at {np.sum(~base_ok)} of {len(theta)} of {where}")
+    if not base_ok.any():
+        raise InputError(f"base: the log density is -inf or NaN at all {len(theta)} {where}")
+    if not target_ok.any():
+        raise InputError(
+            f"target: the log density is -inf or NaN at all {len(theta)} draws of the base; "
+            "choose a base that covers the target"
+        )
+    _check_proper(model, theta[base_ok], evaluate)
+    _check_support(theta, evaluate)
+    return energies
+
+
+def _check_proper(model: Model, theta: FloatArray, evaluate: LogDensity) -> None:
+    """Raise where the base does not fall off along some ray: its integral is then infinite.
+
+    Along a ray the density of the radius r is psi(r) r^(dim - 1); between two far radii it must fall faster than 1/r.
+    """
+    centre, spread = np.median(theta, axis=0), theta.std(axis=0) + 1e-3
+    rng = np.random.default_rng(0)
+    axes = np.concatenate([np.eye(model.dim), -np.eye(model.dim)])[:512]
+    random = rng.normal(size=(64, model.dim))
+    rays = np.concatenate([axes, random / np.linalg.norm(random, axis=1, keepdims=True)])
+    near, far = centre + FAR * spread * rays, centre + FAR**2 * spread * rays
+    base_near, base_far = (np.asarray(evaluate(jnp.asarray(x)))[:, 0] for x in (near, far))
+    with np.errstate(invalid="ignore"):
+        fall = base_near - base_far
+    # One coordinate at a time integrates over that line; a flat one is improper whatever the others do.
+    improper = np.isfinite(base_far) & (fall < 0.5 * np.log(FAR))
+    if improper[: len(axes)].any():
+        index = int(np.flatnonzero(improper[: len(axes)])[0]) % model.dim
+        raise InputError(
+            f"base: its density does not fall off in {_name(model, index)}, so it cannot be normalised; "
+            "give every parameter a proper distribution"
+        )
+    if improper.any():
+        raise InputError("base: its density does not fall off in some direction, so it cannot be normalised")
+
+
+def _check_support(theta: FloatArray, evaluate: LogDensity) -> None:
+    """Raise where the target has density and the base has none, in a neighbourhood three times as wide as the starts."""
+    centre = theta.mean(axis=0)
+    wide = np.concatenate([centre + factor * (theta - centre) for factor in (1.5, 3.0)])
+    base, target = np.asarray(evaluate(jnp.asarray(wide))).T
+    outside = (base == -np.inf) & np.isfinite(target)
+    if outside.any():
+        point = np.array2string(wide[np.flatnonzero(outside)[0]][:4], precision=3)
+        raise InputError(
+            f"target: it has density where the base has none (for instance at {point}); choose a base that covers it"
+        )
+
+
+def _name(model: Model, index: int) -> str:
+    """Name of one flat coordinate, such as ``theta[3]``."""
+    for name, shape in model.layout.shapes.items():
+        size = int(np.prod(shape))
+        if index < size:
+            return name if shape == () else f"{name}[{', '.join(map(str, np.unravel_index(index, shape)))}]"
+        index -= size
+    return f"parameter {index}"

@@ -1,0 +1,155 @@
+"""From a finished run of the default engine to its draws, its diagnostics and its verdict."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from pathtemp import diagnostics as gates
+from pathtemp._types import FloatArray
+from pathtemp.curve import LogZ
+from pathtemp.engine import Engine
+from pathtemp.estimators.mbar import mbar, mbar_se
+from pathtemp.inputs import exact_draws
+from pathtemp.learner import spread_of_delta
+from pathtemp.links import thermodynamic_length
+from pathtemp.run import Check, Diagnostics, RoundRecord, Run
+from pathtemp.trace import Trace
+
+MBAR_POINTS = 20_000
+"""Draws from which the second estimate of log z is made."""
+
+
+def rectangle(buffer: FloatArray, visits: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The draws of ring buffers (chain, draws, dim) as a full rectangle, oldest first, and the chains it holds.
+
+    Successive visits of a chain to lam = 1 are themselves a Markov chain on the target, so any fixed number of them
+    per chain is a fair sample. Where some chains fell short, the rectangle with most draws is taken.
+
+    >>> draws, chains = rectangle(np.arange(6.0).reshape(2, 3, 1), np.array([4, 1]))
+    >>> draws.shape, chains.tolist()
+    ((1, 3, 1), [0])
+    """
+    capacity = buffer.shape[1]
+    kept = np.minimum(visits, capacity)
+    sizes = [n * np.count_nonzero(kept >= n) for n in range(capacity + 1)]
+    count = int(np.argmax(sizes)) if capacity else 0
+    chains = np.flatnonzero(kept >= count) if count else np.arange(len(buffer))
+    rows = []
+    for chain in chains:
+        order = (np.arange(visits[chain] - count, visits[chain])) % max(capacity, 1)
+        rows.append(buffer[chain, order])
+    return np.stack(rows), chains
+
+
+def base_draws(engine: Engine, shape: tuple[int, int]) -> FloatArray:
+    """Draws at lam = 0: exact where the base can be sampled, else the chains' own."""
+    sample = engine.model.sample_base
+    if sample is None:
+        return rectangle(np.asarray(engine.state.base), np.asarray(engine.state.base_visits))[0]
+    return exact_draws(sample, engine.seed, 2, shape[0] * shape[1]).reshape(*shape, -1)
+
+
+def second_estimate(trace: Trace) -> tuple[float, float]:
+    """log z(1) by MBAR over the frozen rounds, with a standard error over chains."""
+    lam, delta = trace.lam, trace.delta
+    if lam.size == 0 or not np.any(lam > 0):
+        return float("nan"), float("inf")
+    thin = max(1, lam.size // MBAR_POINTS)
+    lam, delta = lam[:, ::thin], delta[:, ::thin]
+    chain = np.broadcast_to(np.arange(len(lam))[:, None] % 8, lam.shape)
+    centres, spread = spread_of_delta(lam.ravel(), delta.ravel())
+    fine = np.concatenate([[0.0], np.geomspace(1e-10, 1.0, 2000)])
+    length = thermodynamic_length(centres, spread, fine)
+    count = int(np.clip(length[-1] / 0.3, 32, 512))
+    grid = np.unique(np.interp(np.linspace(0, length[-1], count + 1), length, fine))
+    grid = np.unique(np.concatenate([[0.0], grid, [1.0]]))
+    value = mbar(lam, delta, grid)[-1]
+    return float(value), float(mbar_se(lam, delta, chain, grid)[-1])
+
+
+def judge(engine: Engine, trace: Trace, history: tuple[RoundRecord, ...], curve: LogZ, trips: int) -> Run:
+    """Draws, diagnostics and verdict of a run."""
+    visits = np.asarray(engine.state.target_visits)
+    target, chains = rectangle(np.asarray(engine.state.target), visits)
+    energies = _target_energies(engine, target)
+    rhat, bulk, tail = gates.rhat_ess(np.concatenate([target, energies[..., None]], axis=2))
+    link = engine.parameters.link
+    edges = link.host_at(np.linspace(0.0, 1.0, gates.BINS + 1))
+    lam = trace.lam
+    position = link.host_position(lam)
+    acceptance, moves = trace.acceptance()
+    first = (float(curve.mean[-1]), float(curve.stderr[-1]))
+    second = second_estimate(trace)
+    checks = [
+        gates.check_reach(engine.reached),
+        gates.check_rounds(trace.rounds),
+        gates.check_coverage(lam, position, edges),
+        gates.check_tours(trips),
+        gates.check_stuck(trace.returns, lam.T if lam.size else np.zeros((1, len(trace.returns)))),
+        gates.check_effective_tours(trace.tour_visits()),
+        gates.check_acceptance(acceptance, moves, link.host_at(np.linspace(0.0, 1.0, len(acceptance)))),
+        gates.check_rhat(rhat, highest=engine.settings.rhat),
+        gates.check_ess(min(bulk, tail)),
+        gates.check_agreement(first, second, ("Rao-Blackwell", "MBAR")),
+        gates.check_precision(first[1]),
+    ]
+    checks.append(_check_draws(engine, target, chains, visits))
+    if engine.model.sample_base is None:
+        checks.append(gates.check_base(engine.base_rhat))
+    local = _local_length(trace, edges)
+    return Run(
+        target=target,
+        base=base_draws(engine, (target.shape[0], max(target.shape[1], 1))),
+        a=trace.a,
+        lam=lam,
+        delta=trace.delta,
+        theta0=trace.first,
+        log_z=curve,
+        history=history,
+        diagnostics=Diagnostics(
+            checks=tuple(checks),
+            khat=trace.khat(curve, engine.parameters) if trace.rounds else float("nan"),
+            rhat=rhat,
+            ess_bulk=bulk,
+            ess_tail=tail,
+            tours=trips,
+            length=float(local.sum()),
+            lam=0.5 * (edges[1:] + edges[:-1]),
+            local_length=local,
+            acceptance=acceptance,
+            visits=moves,
+            log_z_by_estimator={name: (c.mean[-1], c.stderr[-1]) for name, c in engine.curves().items()}
+            | {"MBAR": second},
+            rejections=engine.rejected,
+        ),
+        counts=engine.counts,
+        seconds=dict(engine.seconds),
+    )
+
+
+def _target_energies(engine: Engine, target: FloatArray) -> FloatArray:
+    """Log target density of the target draws, shape (chain, draw): the scalar that shows most."""
+    flat = jnp.asarray(target.reshape(-1, target.shape[-1]))
+    values = jax.jit(jax.vmap(engine.model.log_target))(flat) if len(flat) else flat[:, 0]
+    return np.asarray(values).reshape(target.shape[:2])
+
+
+def _check_draws(engine: Engine, target: FloatArray, chains: FloatArray, visits: FloatArray) -> Check:
+    """A gate that fails when fewer target draws were made than asked for."""
+    made = target.shape[0] * target.shape[1]
+    asked = engine.settings.chains * engine.draws if engine.must_draw else 1
+    message = (
+        f"{made} target draws were made of {asked} asked for ({len(chains)} chains of {target.shape[1]}); the slowest "
+        f"chain reached lam = 1 {int(visits.min())} times; {gates.MORE}, or ask for fewer draws."
+    )
+    return Check("draws", made, asked, made >= asked, "" if made >= asked else message)
+
+
+def _local_length(trace: Trace, edges: FloatArray) -> FloatArray:
+    """Thermodynamic length inside each bin of the path."""
+    lam, delta = trace.lam.ravel(), trace.delta.ravel()
+    if lam.size < 60:
+        return np.full(len(edges) - 1, np.nan)
+    return np.diff(thermodynamic_length(*spread_of_delta(lam, delta), edges))
