@@ -4,7 +4,7 @@ import pytest
 from rich.console import Console
 from synthetic import cauchy_fit
 
-from pathtemp.progress import Progress, RichProgress, Silent
+from pathtemp.progress import Progress, RichProgress, Silent, TimeLeft
 from pathtemp.run import RoundRecord
 
 HISTORY = cauchy_fit(iterations=10, draws=10).history
@@ -40,6 +40,7 @@ def test_the_terminal_shows_where_the_run_is():
     assert f"round trips {sum(r.tours for r in HISTORY)}" in last
     assert f"log z {record.log_z:.3f} ± {record.log_z_se:.3f}" in last
     assert "k-hat 0.20" in last
+    assert "0:00 left" in last
 
 
 def bar_state(progress: RichProgress):
@@ -62,6 +63,23 @@ def test_every_call_moves_the_bar():
 
     shown(terminal=True, act=act)
     assert seen == [("compile round [bold]", 0), ("lam 0.25", 200), ("adapt", 700)]
+
+
+def test_compiling_does_not_spoil_the_time_left():
+    times = iter([0.0, 1.0, 61.0, 62.0])
+    left = TimeLeft(10_000, clock=times.__next__)
+    assert left.after(1_000) == pytest.approx(9.0)
+    left.skip()
+    assert left.after(1_500) == pytest.approx(8.5)
+    assert left.after(2_500) == pytest.approx(7.5)
+
+
+def test_the_time_left_is_not_guessed_and_never_negative():
+    times = iter([0.0, 1.0, 2.0])
+    left = TimeLeft(100, clock=times.__next__)
+    left.skip()
+    assert left.after(10) is None
+    assert left.after(200) == 0.0
 
 
 def test_nothing_is_written_where_there_is_no_terminal():

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import time
+from collections.abc import Callable
 from types import TracebackType
 from typing import Protocol, Self
 
 from rich.console import Console
-from rich.progress import BarColumn, TaskID, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, TaskID, TextColumn
 from rich.progress import Progress as Bar
 
 from pathtemp.run import RoundRecord
@@ -57,8 +59,48 @@ class Silent:
         """Nothing."""
 
 
+class TimeLeft:
+    """Seconds left of a run, from the gradients and the seconds spent so far, those of compiling left out.
+
+    Parameters
+    ----------
+    budget
+        Gradient evaluations to spend.
+    clock
+        Gives the time in seconds.
+
+    >>> left = TimeLeft(1_000, clock=iter([0.0, 2.0, 90.0, 92.0]).__next__)
+    >>> left.after(100)
+    18.0
+    >>> left.skip()
+    >>> left.after(110), left.after(210)
+    (17.8, 15.8)
+    """
+
+    def __init__(self, budget: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._budget, self._clock = budget, clock
+        self._last, self._gradients = clock(), 0
+        self._seconds, self._counted = 0.0, 0
+        self._skip = False
+
+    def skip(self) -> None:
+        """Do not count the time until the next call of :meth:`after`, nor its gradients."""
+        self._skip = True
+
+    def after(self, gradients: int) -> float | None:
+        """Seconds left after so many gradients; None while it cannot be said."""
+        now = self._clock()
+        if not self._skip:
+            self._seconds += now - self._last
+            self._counted += gradients - self._gradients
+        self._last, self._gradients, self._skip = now, gradients, False
+        if self._counted <= 0:
+            return None
+        return max(0, self._budget - gradients) * self._seconds / self._counted
+
+
 class RichProgress:
-    """One line in the terminal: phase, bar, round, round trips, log z, k-hat and the time left.
+    """One line in the terminal: phase, bar, time left, round, round trips, log z and k-hat.
 
     Written to standard error, and not at all where that is no terminal and no notebook: logs stay clean.
 
@@ -67,8 +109,7 @@ class RichProgress:
     console
         Where to write; standard error where None.
 
-    >>> from rich.console import Console
-    >>> with RichProgress(Console(file=None, quiet=True)) as progress:
+    >>> with RichProgress(Console(quiet=True)) as progress:
     ...     progress.start(budget=50_000)
     ...     progress.anneal(lam=0.3, gradients=2_000)
     """
@@ -77,29 +118,32 @@ class RichProgress:
         self._console = Console(stderr=True) if console is None else console
         self._bar: Bar | None = None
         self._task = TaskID(0)
-        self._rounds = 0
-        self._tours = 0
+        self._left = TimeLeft(0)
+        self._rounds = self._tours = 0
 
     def start(self, budget: int) -> None:
         """Show the bar, where there is a terminal to show it in."""
         self.finish()
         self._rounds = self._tours = 0
+        self._left = TimeLeft(budget)
         if not (self._console.is_terminal or self._console.is_jupyter):
             return
         self._bar = Bar(
             TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=20),
             TextColumn("{task.percentage:>3.0f}%", markup=False),
-            TimeRemainingColumn(compact=True),
+            TextColumn("{task.fields[left]}", markup=False),
             TextColumn("{task.fields[state]}", markup=False),
             console=self._console,
         )
-        self._task = self._bar.add_task("start", total=max(budget, 1), state="")
+        self._task = self._bar.add_task("start", total=max(budget, 1), state="", left="")
         self._bar.start()
 
     def compile(self, name: str) -> None:
         """Say what is being compiled."""
-        self._show(f"compile {name}")
+        self._left.skip()
+        if self._bar is not None:
+            self._bar.update(self._task, description=f"compile {name}")
 
     def anneal(self, lam: float, gradients: int) -> None:
         """Show how far the annealing pass has come."""
@@ -125,11 +169,22 @@ class RichProgress:
     ) -> None:
         self.finish()
 
-    def _show(self, description: str, gradients: int | None = None, state: str | None = None) -> None:
+    def _show(self, description: str, gradients: int, state: str) -> None:
+        seconds = self._left.after(gradients)
         if self._bar is not None:
-            self._bar.update(self._task, description=description, completed=gradients)
-            if state is not None:
-                self._bar.update(self._task, state=state)
+            left = "" if seconds is None else f"{duration(seconds)} left"
+            self._bar.update(self._task, description=description, completed=gradients, left=left, state=state)
+
+
+def duration(seconds: float) -> str:
+    """Minutes and seconds, with hours where there are any.
+
+    >>> duration(7.2), duration(754), duration(7203)
+    ('0:07', '12:34', '2:00:03')
+    """
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
 
 
 def round_line(rounds: int, tours: int, record: RoundRecord) -> str:
