@@ -24,7 +24,7 @@ from pathtemp.estimators import (
     thermodynamic,
 )
 
-SEEDS = 300
+SEEDS = 200
 LOG_RATIOS = OSCILLATOR_LOG_Z - OSCILLATOR_LOG_Z[0]
 
 

@@ -46,8 +46,9 @@ def test_ties_are_pooled_whatever_their_order():
 
 
 def test_slope_is_constant_beyond_the_outermost_draws():
-    curve = isotonic([0.4, 0.6], [1.0, 1.0], [0.0, 0.2, 1.0])
-    np.testing.assert_allclose(curve, [0.0, 0.2, 1.0])
+    for estimator in (isotonic, pinned):
+        curve = estimator([0.4, 0.6], [1.0, 2.0], [0.0, 0.2, 0.4, 0.6, 1.0])
+        np.testing.assert_allclose(curve, [0.0, 0.2, 0.4, 0.7, 1.5])
 
 
 def test_zero_density_of_the_target_is_a_jump_at_0():
