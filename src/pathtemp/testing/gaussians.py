@@ -19,7 +19,8 @@ _LOG_2PI = float(np.log(2 * np.pi))
 def gaussian_scale(dim: int = 2, *, precision: float = 10.0) -> Problem:
     """``normal(0, 1)`` to (2 pi)^(-dim/2) exp(-precision |x|^2 / 2): log z(1) = -(dim / 2) log precision.
 
-    The thermodynamic length is sqrt(dim / 2) log precision.
+    The thermodynamic length is sqrt(dim / 2) log precision; in two dimensions the communication barrier, the
+    integral of half the mean absolute difference of two deltas at the same lam, is log(precision) / 2.
 
     >>> round(gaussian_scale(2).log_z_end, 4)
     -2.3026

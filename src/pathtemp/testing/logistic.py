@@ -55,7 +55,7 @@ def logistic_regression(
     def reference(lam: float) -> tuple[float, float]:
         def log_density(beta: FloatArray) -> FloatArray:
             return np.concatenate(
-                [np.asarray(many(part, lam)) for part in np.split(beta, max(1, len(beta) // 1000))]
+                [np.asarray(many(part, lam)) for part in np.array_split(beta, max(1, len(beta) // 1000))]
             )
 
         mode, precision = _newton(design, outcome, prior_scale, lam)
