@@ -259,7 +259,7 @@ def test_logistic_reference_against_a_grid() -> None:
 
 @pytest.mark.parametrize(("dim", "n", "value"), [(10, 300, -119.4786), (30, 2000, -941.2553)])
 def test_logistic_reference_values(dim: int, n: int, value: float) -> None:
-    """The values come from 1e6 and 2e5 draws (standard errors .0002 and .0005); 2e4 must agree within theirs."""
+    """The values come from 1e6 and 2e5 draws (standard errors .0002 and .0005); 2e4 must agree."""
     problem = logistic_regression(dim, n)
     assert problem.log_z_error < 0.005
     assert abs(problem.log_z_end - value) < 4 * problem.log_z_error + 0.001
