@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import jax
 import numpy as np
@@ -15,6 +16,12 @@ Key = jax.Array
 
 FloatArray = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 """A NumPy array of float64."""
+
+IntArray = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
+"""A NumPy array of int64."""
+
+HostArray = jax.Array | np.ndarray[tuple[int, ...], np.dtype[Any]]
+"""An array that NumPy reads, wherever it lies."""
 
 LogDensity = Callable[[Array], Array]
 """A log density of one flat point: ``(dim,) -> ()``."""

@@ -50,14 +50,30 @@ class Level:
     acceptance: float
 
 
-def make_moves(path: GeometricPath, *, moves: int, leapfrogs: int, target: float, batch: int | None) -> Callable[..., Any]:
+@dataclass(frozen=True)
+class MovesShape:
+    """The static part of the moves at one level: their number, leapfrogs, target acceptance, and chains at once."""
+
+    moves: int
+    leapfrogs: int
+    acceptance: float
+    batch: int | None
+
+
+def make_moves(path: GeometricPath, shape: MovesShape) -> Callable[..., Any]:
     """The function that moves all particles at one lam, to be jitted.
 
     ``(seed, number, theta, energies, lam, chart, log_step) -> (theta, energies, log_step, leapfrogs, acceptance)``
     """
 
     def run(
-        seed: Array, number: Array, theta: Array, energies: Array, lam: Array, chart: AffineMap, log_step: Array
+        seed: Array,
+        number: Array,
+        theta: Array,
+        energies: Array,
+        lam: Array,
+        chart: AffineMap,
+        log_step: Array,
     ) -> Any:
         key = jax.random.fold_in(jax.random.fold_in(jax.random.key(seed), 2**31), number)
         indices = jnp.arange(theta.shape[0])
@@ -65,7 +81,7 @@ def make_moves(path: GeometricPath, *, moves: int, leapfrogs: int, target: float
         def body(carry: tuple[Array, Array, Array], i: Array) -> tuple[Any, Any]:
             theta, energies, log_step = carry
             key_shared, key_particles = jax.random.split(jax.random.fold_in(key, i))
-            steps = jax.random.randint(key_shared, (), 1, leapfrogs + 1)
+            steps = jax.random.randint(key_shared, (), 1, shape.leapfrogs + 1)
 
             def one(inputs: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
                 index, theta, energies = inputs
@@ -73,7 +89,9 @@ def make_moves(path: GeometricPath, *, moves: int, leapfrogs: int, target: float
                 u = jax.random.uniform(key_uniform, (2,))
                 step = jnp.exp(log_step) * (1.0 + 0.2 * (2.0 * u[0] - 1.0))
                 momentum = jax.random.normal(key_momentum, theta.shape)
-                proposal = hmc.propose(momentum, chart.inverse(theta), chart, lambda x: path.gradient(x, lam), step, steps)
+                proposal = hmc.propose(
+                    momentum, chart.inverse(theta), chart, lambda x: path.gradient(x, lam), step, steps
+                )
                 proposed = path.energies(proposal.theta)
                 ratio = log_density(proposed, lam) - log_density(energies, lam) + proposal.kinetic_fall
                 probability = hmc.acceptance(ratio)
@@ -85,15 +103,15 @@ def make_moves(path: GeometricPath, *, moves: int, leapfrogs: int, target: float
                 )
 
             particles = (indices, theta, energies)
-            if batch is None or batch >= theta.shape[0]:
+            if shape.batch is None or shape.batch >= theta.shape[0]:
                 theta, energies, probability = jax.vmap(one)(particles)
             else:
-                theta, energies, probability = jax.lax.map(one, particles, batch_size=batch)
+                theta, energies, probability = jax.lax.map(one, particles, batch_size=shape.batch)
             mean = jnp.mean(probability)
-            return (theta, energies, log_step + 0.7 * (mean - target)), (steps, mean)
+            return (theta, energies, log_step + 0.7 * (mean - shape.acceptance)), (steps, mean)
 
         (theta, energies, log_step), (steps, mean) = jax.lax.scan(
-            body, (theta, energies, log_step), jnp.arange(moves)
+            body, (theta, energies, log_step), jnp.arange(shape.moves)
         )
         return theta, energies, log_step, jnp.sum(steps), jnp.mean(mean)
 
@@ -112,7 +130,7 @@ def chart_of(theta: FloatArray, *, full: bool) -> AffineMap:
 
 
 def host_delta(energies: FloatArray) -> FloatArray:
-    """dlog q/dlam of energies (n, 2) on the host, bounded below as :func:`pathtemp.paths.geometric.delta` is."""
+    """Dlog q/dlam of energies (n, 2) on the host, bounded below as :func:`pathtemp.paths.geometric.delta` is."""
     return np.asarray(np.maximum(energies[:, 1], LOG_ZERO) - energies[:, 0])
 
 
@@ -218,7 +236,14 @@ def anneal(
         log_step = float(step)
         energies_host = np.asarray(energies_new)
         levels.append(
-            Level(lam, np.asarray(theta_new), energies_host, host_delta(energies_host), log_step, float(acceptance))
+            Level(
+                lam,
+                np.asarray(theta_new),
+                energies_host,
+                host_delta(energies_host),
+                log_step,
+                float(acceptance),
+            )
         )
         spent = spent + Counts(int(steps) * count, densities * count)
         on_level(lam, spent.gradients)

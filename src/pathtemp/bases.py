@@ -103,7 +103,9 @@ def function_base(
     """
     if (dim is None) == (shapes is None):
         raise InputError("function_base: give either dim= (a flat vector) or shapes= (a dict of arrays)")
-    layout = Layout({"theta": (int(dim),)} if dim is not None else dict(shapes or {}), transforms or {}, dim is not None)
+    layout = Layout(
+        {"theta": (int(dim),)} if dim is not None else dict(shapes or {}), transforms or {}, dim is not None
+    )
     draw = None if sample is None else _flat_sampler(sample, layout)
     return Base(flat_log_prob(log_prob, layout), layout, draw)
 
@@ -153,7 +155,9 @@ def as_base(base: Any) -> Base:
         shapes[name] = draw.shape
         if transform is not None:
             transforms[name] = transform
-            shapes[name] = tuple(transform.inverse_shape(draw.shape)) if hasattr(transform, "inverse_shape") else draw.shape
+            shapes[name] = (
+                tuple(transform.inverse_shape(draw.shape)) if hasattr(transform, "inverse_shape") else draw.shape
+            )
     layout = Layout(shapes, transforms, single)
 
     def log_prob(variables: Any) -> Array:

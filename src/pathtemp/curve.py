@@ -31,8 +31,8 @@ class LogZ:
 
     def __call__(self, lam: float | FloatArray) -> FloatArray:
         """Estimate at any lam."""
-        return np.interp(lam, self.lam, self.mean)
+        return np.asarray(np.interp(lam, self.lam, self.mean))
 
     def se(self, lam: float | FloatArray) -> FloatArray:
         """Standard error at any lam."""
-        return np.interp(lam, self.lam, self.stderr)
+        return np.asarray(np.interp(lam, self.lam, self.stderr))

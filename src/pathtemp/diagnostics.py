@@ -41,8 +41,8 @@ def rhat_ess(draws: FloatArray, *, most: int = 40) -> tuple[float, float, float]
 def check_reach(lam: float) -> Check:
     """The annealing pass came to the target."""
     message = (
-        f"The annealing pass spent its share of the budget at lam = {lam:.3g}, short of the target; {MORE}, or choose a "
-        "base closer to the target."
+        f"The annealing pass spent its share of the budget at lam = {lam:.3g}, short of the target; {MORE}, or choose "
+        "a base closer to the target."
     )
     return Check("reach", lam, 1.0, lam >= 1.0, "" if lam >= 1.0 else message)
 
@@ -68,7 +68,13 @@ def check_coverage(lam: FloatArray, position: FloatArray, lam_edges: FloatArray)
     else:
         gap = int(np.flatnonzero(~seen[1:-1])[0])
         where = f"lam between {lam_edges[gap]:.3g} and {lam_edges[gap + 1]:.3g}"
-    return Check("coverage", share, 1.0, False, f"No chain visited {where}; {MORE}, or choose a base closer to the target.")
+    return Check(
+        "coverage",
+        share,
+        1.0,
+        False,
+        f"No chain visited {where}; {MORE}, or a base closer to it.",
+    )
 
 
 def check_tours(trips: int, *, fewest: int = 20) -> Check:
@@ -163,7 +169,9 @@ def check_agreement(first: tuple[float, float], second: tuple[float, float], nam
 def check_precision(se: float, *, highest: float = 1.0) -> Check:
     """The standard error of log z(1) is finite and not absurd."""
     passed = bool(se <= highest)
-    message = f"The standard error of log z(1) is {se:.2g}, more than {highest}: the path has hardly been crossed; {MORE}."
+    message = (
+        f"The standard error of log z(1) is {se:.2g}, more than {highest}: the path has hardly been crossed; {MORE}."
+    )
     return Check("log z error", se, highest, passed, "" if passed else message)
 
 
@@ -171,7 +179,7 @@ def check_base(rhat: float, *, highest: float = 1.1) -> Check:
     """The base, where it is only a density, was sampled well by HMC at lam = 0."""
     passed = bool(rhat < highest)
     message = (
-        f"The base has no sampler, and HMC on it at lam = 0 does not mix (R-hat {rhat:.2f} over starts): it is multimodal, "
-        "improper or badly scaled; give a base that can be sampled, or a simpler one."
+        f"The base has no sampler, and HMC on it at lam = 0 does not mix (R-hat {rhat:.2f} over starts): it is "
+        "multimodal, improper or badly scaled; give a base that can be sampled, or a simpler one."
     )
     return Check("base", rhat, highest, passed, "" if passed else message)

@@ -5,16 +5,25 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from pathtemp._types import FloatArray
-from pathtemp.anneal import Level, anneal, chart_of, equilibrate, make_moves
+from pathtemp.anneal import Level, MovesShape, anneal, chart_of, equilibrate, make_moves
+from pathtemp.compilation import compiled_once
 from pathtemp.curve import LogZ
-from pathtemp.kernels.rounds import Record, RoundShape, State, empty_sums, enlarge, initial_state, make_round, zeros
+from pathtemp.kernels.rounds import (
+    Record,
+    RoundShape,
+    State,
+    empty_sums,
+    enlarge,
+    initial_state,
+    make_round,
+    zeros,
+)
 from pathtemp.kernels.transported_hmc import ChainState, KernelParameters
 from pathtemp.learn import FULL_DIM
 from pathtemp.learner import Pool, adapt_step, cells_for, fit_kernel, from_level, path_length
@@ -38,20 +47,15 @@ LEARNERS = 2048
 """Chains whose theta is kept for learning the transport."""
 
 
-def compile_timed(function: Callable[..., Any], *arguments: Any, donate: tuple[int, ...] = ()) -> tuple[Any, float]:
-    """Ahead-of-time compilation, so that no later call can compile again; returns it and its seconds."""
-    start = time.perf_counter()
-    compiled = jax.jit(function, donate_argnums=donate).lower(*arguments).compile()
-    return compiled, time.perf_counter() - start
-
-
 def use_full(dim: int, settings: Settings) -> bool:
     """Whether the transport has a full factor at each position."""
     at_once = settings.chains if settings.batch is None else min(settings.batch, settings.chains)
     return dim <= FULL_DIM and at_once * dim * dim * 8 <= FULL_BYTES
 
 
-def start_chains(levels: list[Level], parameters: KernelParameters, chains: int, rng: np.random.Generator) -> ChainState:
+def start_chains(
+    levels: list[Level], parameters: KernelParameters, chains: int, rng: np.random.Generator
+) -> ChainState:
     """Chains stratified over a, each at a particle of the nearest level."""
     folded = (np.arange(chains) + 0.5) / chains
     position = np.clip((folded - A_MIN) / (A_MAX - A_MIN), 0.0, 1.0)
@@ -103,21 +107,19 @@ class Engine:
         self.reached = 0.0
         self.base_rhat = float("nan")
         self._start = start
+        self.parameters: KernelParameters
+        self.state: State
         self._seed = np.uint32(seed % 2**32)
 
     def anneal(self, most_gradients: float, on_level: Callable[[float, int], None]) -> None:
         """The annealing pass and the first fit of everything."""
         settings, (theta, energies) = self.settings, self._start
-        moves = make_moves(
-            self.path,
-            moves=settings.anneal_moves,
-            leapfrogs=self.leapfrogs,
-            target=settings.acceptance,
-            batch=settings.batch,
-        )
+        shape = MovesShape(settings.anneal_moves, self.leapfrogs, settings.acceptance, settings.batch)
         chart, zero = chart_of(theta, full=self.full), jnp.asarray(0.0)
-        compiled, seconds = compile_timed(
-            moves, np.uint32(0), np.uint32(0), jnp.asarray(theta), jnp.asarray(energies), zero, chart, zero
+        compiled, seconds = compiled_once(
+            make_moves,
+            (self.path, shape),
+            (np.uint32(0), np.uint32(0), jnp.asarray(theta), jnp.asarray(energies), zero, chart, zero),
         )
         self.seconds["compile"] += seconds
         begin = time.perf_counter()
@@ -146,7 +148,7 @@ class Engine:
         self._fit(np.array([level.log_step for level in levels]), np.array([level.lam for level in levels]))
         self.pin(self.length > LONG_PATH)
         chains = start_chains(levels, self.parameters, settings.chains, np.random.default_rng(self.seed))
-        self.state: State = initial_state(chains, self.draws, self.cells)
+        self.state = initial_state(chains, self.draws, self.cells)
         self.seconds["anneal"] += time.perf_counter() - begin
 
     def compile_round(self) -> None:
@@ -159,8 +161,12 @@ class Engine:
             settings.batch,
             min(settings.chains, LEARNERS),
         )
-        function = make_round(self.path, self.model.sample_base, shape)
-        self._round, seconds = compile_timed(function, self._seed, self._seed, self.state, self.parameters, donate=(2,))
+        self._round, seconds = compiled_once(
+            make_round,
+            (self.path, self.model.sample_base, shape),
+            (self._seed, self._seed, self.state, self.parameters),
+            donate=(2,),
+        )
         self.seconds["compile"] += seconds
 
     def round(self) -> Record:
@@ -172,9 +178,7 @@ class Engine:
         self.rejected += int(record.rejected)
         chains, iterations = self.settings.chains, self.settings.iterations
         lattice = (self.settings.orbit - 1) * bool(self.parameters.orbit & ~self.parameters.pinned)
-        self.counts = self.counts + Counts(
-            int(record.leapfrogs.sum()) * chains, iterations * chains * (1 + lattice)
-        )
+        self.counts = self.counts + Counts(int(record.leapfrogs.sum()) * chains, iterations * chains * (1 + lattice))
         return record
 
     @property
@@ -204,9 +208,7 @@ class Engine:
         return float(np.max(np.abs(np.asarray(new.prior.log_c) - before)))
 
     def _fit(self, log_step: FloatArray, step_lam: FloatArray) -> None:
-        self.parameters: KernelParameters = fit_kernel(
-            self.pool, cells=self.cells, full=self.full, log_step=log_step, step_lam=step_lam
-        )
+        self.parameters = fit_kernel(self.pool, cells=self.cells, full=self.full, log_step=log_step, step_lam=step_lam)
 
     def pin(self, pinned: bool) -> None:
         """Hold every chain at its lam, or let go."""
@@ -244,7 +246,7 @@ class Engine:
         estimators = {"given theta": 1} | ({"along the orbit": 0} if bool(self.parameters.orbit) else {})
 
         def masses(index: int) -> Masses:
-            tables = (np.asarray(x) for x in (sums.square, sums.cross, sums.finished))
-            return Masses(np.asarray(sums.total[:, index]), *(x[index] for x in tables), int(sums.tours))
+            square, cross, finished = (np.asarray(x)[index] for x in (sums.square, sums.cross, sums.finished))
+            return Masses(np.asarray(sums.total)[:, index], square, cross, finished, int(sums.tours))
 
         return {name: rao_blackwell(masses(index), *where) for name, index in estimators.items()}

@@ -6,8 +6,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pathtemp._types import Array, FloatArray, LogDensity, Sampler
+from pathtemp._types import FloatArray, LogDensity
 from pathtemp.errors import InputError
+from pathtemp.evaluate import energies_of, exact_draws
 from pathtemp.model import Model
 from pathtemp.paths.geometric import GeometricPath
 
@@ -29,7 +30,9 @@ def check_density(name: str, log_prob: LogDensity, dim: int) -> None:
     if not hasattr(out, "shape"):
         raise InputError(f"{name}: the log density returns a {type(out).__name__}; it must return one number")
     if out.shape != ():
-        raise InputError(f"{name}: the log density returns shape {out.shape}; it must return one number (sum over data)")
+        raise InputError(
+            f"{name}: the log density returns shape {out.shape}; it must return one number (sum over data)"
+        )
     if out.dtype != jnp.float64:
         raise InputError(
             f"{name}: the log density returns {out.dtype}; it must be computed in float64 "
@@ -44,21 +47,10 @@ def starts(model: Model, *, count: int, seed: int) -> FloatArray:
     shape = jax.eval_shape(model.sample_base, jax.random.key(0))
     if shape.shape != (model.dim,):
         raise InputError(f"base: a draw has shape {shape.shape}; its density takes {model.dim} parameters")
-    theta = exact_draws(model.sample_base, seed, 1, count)
+    theta = exact_draws(model.sample_base, seed=seed, stream=1, count=count)
     if not np.isfinite(theta).all():
         raise InputError("base: sample gives draws that are not finite")
     return theta
-
-
-def exact_draws(sample: Sampler, seed: int, stream: int, count: int) -> FloatArray:
-    """``count`` exact draws (count, dim) of a stream of random numbers that no round uses."""
-
-    @jax.jit
-    def draw(seed: Array) -> Array:
-        key = jax.random.fold_in(jax.random.fold_in(jax.random.key(seed), 2**32 - 1), stream)
-        return jax.vmap(sample)(jax.random.split(key, count))
-
-    return np.asarray(draw(np.uint32(seed % 2**32)), dtype=np.float64)
 
 
 def check_model(model: Model, theta: FloatArray) -> FloatArray:
@@ -68,8 +60,7 @@ def check_model(model: Model, theta: FloatArray) -> FloatArray:
     check_density("base", model.log_base, model.dim)
     check_density("target", model.log_target, model.dim)
     path = GeometricPath(model.log_base, model.log_target)
-    evaluate = jax.jit(jax.vmap(path.energies))
-    energies = np.asarray(evaluate(jnp.asarray(theta)))
+    energies = energies_of(path, theta)
     exact = model.sample_base is not None
     base_ok, target_ok = np.isfinite(energies[:, 0]), np.isfinite(energies[:, 1])
     where = "its own draws" if exact else "standard normal starts"
@@ -82,12 +73,12 @@ def check_model(model: Model, theta: FloatArray) -> FloatArray:
             f"target: the log density is -inf or NaN at all {len(theta)} draws of the base; "
             "choose a base that covers the target"
         )
-    _check_proper(model, theta[base_ok], evaluate)
-    _check_support(theta, evaluate)
+    _check_proper(model, theta[base_ok], path)
+    _check_support(theta, path)
     return energies
 
 
-def _check_proper(model: Model, theta: FloatArray, evaluate: LogDensity) -> None:
+def _check_proper(model: Model, theta: FloatArray, path: GeometricPath) -> None:
     """Raise where the base does not fall off along some ray: its integral is then infinite.
 
     Along a ray the density of the radius r is psi(r) r^(dim - 1); between two far radii it must fall faster than 1/r.
@@ -98,7 +89,7 @@ def _check_proper(model: Model, theta: FloatArray, evaluate: LogDensity) -> None
     random = rng.normal(size=(64, model.dim))
     rays = np.concatenate([axes, random / np.linalg.norm(random, axis=1, keepdims=True)])
     near, far = centre + FAR * spread * rays, centre + FAR**2 * spread * rays
-    base_near, base_far = (np.asarray(evaluate(jnp.asarray(x)))[:, 0] for x in (near, far))
+    base_near, base_far = (energies_of(path, x)[:, 0] for x in (near, far))
     with np.errstate(invalid="ignore"):
         fall = base_near - base_far
     # One coordinate at a time integrates over that line; a flat one is improper whatever the others do.
@@ -113,11 +104,11 @@ def _check_proper(model: Model, theta: FloatArray, evaluate: LogDensity) -> None
         raise InputError("base: its density does not fall off in some direction, so it cannot be normalised")
 
 
-def _check_support(theta: FloatArray, evaluate: LogDensity) -> None:
-    """Raise where the target has density and the base has none, in a neighbourhood three times as wide as the starts."""
+def _check_support(theta: FloatArray, path: GeometricPath) -> None:
+    """Raise where the target has density and the base has none, up to three times as far out as the starts."""
     centre = theta.mean(axis=0)
     wide = np.concatenate([centre + factor * (theta - centre) for factor in (1.5, 3.0)])
-    base, target = np.asarray(evaluate(jnp.asarray(wide))).T
+    base, target = energies_of(path, wide).T
     outside = (base == -np.inf) & np.isfinite(target)
     if outside.any():
         point = np.array2string(wide[np.flatnonzero(outside)[0]][:4], precision=3)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import jax.numpy as jnp
 import numpy as np
 
-from pathtemp._types import FloatArray
+from pathtemp._types import FloatArray, IntArray
 from pathtemp.kernels.transport import Transport
 
 FULL_DIM = 100
@@ -58,7 +58,7 @@ def fit_transport(s: FloatArray, theta: FloatArray, *, positions: int, full: boo
     return Transport(jnp.asarray(location), jnp.asarray(log_scale), basis=jnp.asarray(basis), gain=jnp.asarray(gain))
 
 
-def _window(s: FloatArray, node: float, positions: int, *, wanted: int) -> tuple[FloatArray, FloatArray]:
+def _window(s: FloatArray, node: float, positions: int, *, wanted: int) -> tuple[IntArray, FloatArray]:
     """Indices and normalised triangular weights of the draws near ``node``; widened until ``wanted`` draws are in."""
     distance = np.abs(s - node)
     radius = 1.0 / (positions - 1)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import jax.numpy as jnp
 import numpy as np
 
-from pathtemp._types import FloatArray
+from pathtemp._types import FloatArray, HostArray
 from pathtemp.anneal import Level
 from pathtemp.estimators.mbar import mbar
 from pathtemp.kernels.lam_given_theta import PseudoPrior
@@ -88,7 +88,8 @@ class Pool:
     def lam_theta(self) -> tuple[FloatArray, FloatArray]:
         """The latest (lam, theta) that fit the memory."""
         width = self._rounds[-1].theta.shape[1]
-        kept, count = [], 0
+        kept: list[Draws] = []
+        count = 0
         for draws in reversed(self._rounds):
             if kept and (count + len(draws.theta)) * width > MOST_THETAS:
                 break
@@ -138,9 +139,7 @@ def fit_prior(lam: FloatArray, delta: FloatArray, nodes: FloatArray) -> PseudoPr
     return PseudoPrior(jnp.asarray(mbar(lam, delta, grid)[1:]), jnp.asarray(0.0))
 
 
-def fit_kernel(
-    pool: Pool, *, cells: int, full: bool, log_step: FloatArray, step_lam: FloatArray
-) -> KernelParameters:
+def fit_kernel(pool: Pool, *, cells: int, full: bool, log_step: FloatArray, step_lam: FloatArray) -> KernelParameters:
     """Kernel parameters from the pooled draws.
 
     ``log_step`` are log step sizes at lam = ``step_lam``, carried over to the positions of the new link.
@@ -163,7 +162,7 @@ def fit_kernel(
 
 
 def adapt_step(
-    log_step: FloatArray, position: FloatArray, acceptance: FloatArray, *, target: float, gain: float
+    log_step: FloatArray, position: HostArray, acceptance: HostArray, *, target: float, gain: float
 ) -> FloatArray:
     """Move log step sizes towards the target acceptance at each position (Robbins and Monro), between rounds.
 
@@ -175,11 +174,11 @@ def adapt_step(
     return log_step + gain * (filled - target)
 
 
-def along_path(position: FloatArray, value: FloatArray, positions: int) -> tuple[FloatArray, FloatArray]:
+def along_path(position: HostArray, value: HostArray, positions: int) -> tuple[FloatArray, FloatArray]:
     """Mean of ``value`` at each of the positions, by linear binning, and the weight each received."""
     x = np.ravel(position) * (positions - 1)
     j = np.clip(np.floor(x).astype(int), 0, positions - 2)
     f, v = x - j, np.ravel(value)
     count = np.bincount(j, 1 - f, positions) + np.bincount(j + 1, f, positions)
     total = np.bincount(j, (1 - f) * v, positions) + np.bincount(j + 1, f * v, positions)
-    return total / np.maximum(count, 1e-12), count
+    return total / np.maximum(count, 1e-12), np.asarray(count, float)

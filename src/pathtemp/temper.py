@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
-
-import jax
 
 from pathtemp._types import Array
 from pathtemp.adapt import AdaptiveRun
+from pathtemp.compilation import use_compilation_cache
 from pathtemp.engine import Engine
 from pathtemp.errors import InputError
 from pathtemp.fit import Fit
@@ -165,14 +162,3 @@ def _display(progress: bool | Progress) -> Progress:
     if isinstance(progress, bool):
         return RichProgress() if progress else Silent()
     return progress
-
-
-def use_compilation_cache() -> None:
-    """Keep compiled programs between sessions, unless the user has set JAX's cache, or PATHTEMP_CACHE to nothing."""
-    folder = os.environ.get("PATHTEMP_CACHE")
-    if jax.config.jax_compilation_cache_dir is not None or folder == "":
-        return
-    home = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    root = Path(folder) if folder else Path(home) / "pathtemp"
-    jax.config.update("jax_compilation_cache_dir", str(root / "xla"))
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.3)

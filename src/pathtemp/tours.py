@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pathtemp._types import FloatArray
+from pathtemp._types import FloatArray, HostArray
 from pathtemp.curve import LogZ
 from pathtemp.links import A_MAX, A_MIN
 
@@ -35,7 +35,7 @@ class Masses(NamedTuple):
 
 
 def rao_blackwell(masses: Masses, lam_nodes: FloatArray, log_c: FloatArray, at_base: float) -> LogZ:
-    """log z(lam) - log z(0) = log c + log p(a), with p(a) averaged over the conditional laws of a (section 3).
+    """Log z(lam) - log z(0) = log c + log p(a), with p(a) averaged over the conditional laws of a (section 3).
 
     ``lam_nodes`` and ``log_c`` are those of the link and the pseudo-prior under which the sums were collected. The
     curve is given at lam = 0, at the middle of each cell, and at lam = 1.
@@ -74,7 +74,7 @@ class TripCounter:
         self._stage = np.zeros(chains, int)
         self.trips = np.zeros(chains, int)
 
-    def add(self, at_base: FloatArray, at_target: FloatArray) -> int:
+    def add(self, at_base: HostArray, at_target: HostArray) -> int:
         """Feed one round, arrays of shape (iterations, chains); returns the round trips finished in it.
 
         >>> counter = TripCounter(1)
@@ -82,7 +82,7 @@ class TripCounter:
         1
         """
         before = int(self.trips.sum())
-        for base, target in zip(at_base, at_target, strict=True):
+        for base, target in zip(np.asarray(at_base), np.asarray(at_target), strict=True):
             self.trips += (self._stage == 2) & base
             self._stage = np.where(base, 1, self._stage)
             self._stage = np.where(target & (self._stage == 1), 2, self._stage)

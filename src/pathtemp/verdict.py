@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from pathtemp import diagnostics as gates
-from pathtemp._types import FloatArray
+from pathtemp._types import FloatArray, IntArray
 from pathtemp.curve import LogZ
 from pathtemp.engine import Engine
 from pathtemp.estimators.mbar import mbar, mbar_se
-from pathtemp.inputs import exact_draws
+from pathtemp.evaluate import energies_of, exact_draws
 from pathtemp.learner import spread_of_delta
 from pathtemp.links import thermodynamic_length
 from pathtemp.run import Check, Diagnostics, RoundRecord, Run
@@ -21,7 +19,7 @@ MBAR_POINTS = 20_000
 """Draws from which the second estimate of log z is made."""
 
 
-def rectangle(buffer: FloatArray, visits: FloatArray) -> tuple[FloatArray, FloatArray]:
+def rectangle(buffer: FloatArray, visits: IntArray) -> tuple[FloatArray, IntArray]:
     """The draws of ring buffers (chain, draws, dim) as a full rectangle, oldest first, and the chains it holds.
 
     Successive visits of a chain to lam = 1 are themselves a Markov chain on the target, so any fixed number of them
@@ -40,7 +38,7 @@ def rectangle(buffer: FloatArray, visits: FloatArray) -> tuple[FloatArray, Float
     for chain in chains:
         order = (np.arange(visits[chain] - count, visits[chain])) % max(capacity, 1)
         rows.append(buffer[chain, order])
-    return np.stack(rows), chains
+    return np.stack(rows), np.asarray(chains)
 
 
 def base_draws(engine: Engine, shape: tuple[int, int]) -> FloatArray:
@@ -48,11 +46,11 @@ def base_draws(engine: Engine, shape: tuple[int, int]) -> FloatArray:
     sample = engine.model.sample_base
     if sample is None:
         return rectangle(np.asarray(engine.state.base), np.asarray(engine.state.base_visits))[0]
-    return exact_draws(sample, engine.seed, 2, shape[0] * shape[1]).reshape(*shape, -1)
+    return exact_draws(sample, seed=engine.seed, stream=2, count=shape[0] * shape[1]).reshape(*shape, -1)
 
 
 def second_estimate(trace: Trace) -> tuple[float, float]:
-    """log z(1) by MBAR over the frozen rounds, with a standard error over chains."""
+    """Log z(1) by MBAR over the frozen rounds, with a standard error over chains."""
     lam, delta = trace.lam, trace.delta
     if lam.size == 0 or not np.any(lam > 0):
         return float("nan"), float("inf")
@@ -131,12 +129,12 @@ def judge(engine: Engine, trace: Trace, history: tuple[RoundRecord, ...], curve:
 
 def _target_energies(engine: Engine, target: FloatArray) -> FloatArray:
     """Log target density of the target draws, shape (chain, draw): the scalar that shows most."""
-    flat = jnp.asarray(target.reshape(-1, target.shape[-1]))
-    values = jax.jit(jax.vmap(engine.model.log_target))(flat) if len(flat) else flat[:, 0]
-    return np.asarray(values).reshape(target.shape[:2])
+    flat = target.reshape(-1, target.shape[-1])
+    values = energies_of(engine.path, flat)[:, 1] if len(flat) else np.empty(0)
+    return values.reshape(target.shape[:2])
 
 
-def _check_draws(engine: Engine, target: FloatArray, chains: FloatArray, visits: FloatArray) -> Check:
+def _check_draws(engine: Engine, target: FloatArray, chains: IntArray, visits: IntArray) -> Check:
     """A gate that fails when fewer target draws were made than asked for."""
     made = target.shape[0] * target.shape[1]
     asked = engine.settings.chains * engine.draws if engine.must_draw else 1

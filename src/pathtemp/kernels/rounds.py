@@ -127,22 +127,34 @@ def window(u: Array) -> Array:
 def empty_sums(chains: int, cells: int) -> TourSums:
     """Tour sums before any iteration."""
     # Each its own buffer: a round donates them all.
-    per_chain = [zeros(chains, 2, cells + 2) for _ in range(2)]
-    overall = [zeros(2, cells + 2) for _ in range(3)]
-    return TourSums(*per_chain, *overall, zeros(dtype=int), zeros(chains, dtype=bool))
+    per_chain, overall = (chains, 2, cells + 2), (2, cells + 2)
+    return TourSums(
+        current=zeros(*per_chain),
+        total=zeros(*per_chain),
+        square=zeros(*overall),
+        cross=zeros(*overall),
+        finished=zeros(*overall),
+        tours=zeros(dtype=int),
+        started=zeros(chains, dtype=bool),
+    )
 
 
 def zeros(*shape: int, dtype: type = float) -> Array:
     """Zeros on the device, made without compiling anything."""
-    return jax.device_put(np.zeros(shape, dtype))
+    return jnp.asarray(np.zeros(shape, dtype))
 
 
 def initial_state(chains: ChainState, draws: int, cells: int) -> State:
     """State of a fresh run; ``draws`` is the number of target draws kept for each chain."""
     count, dim = chains.theta.shape
-    buffers = [zeros(count, draws, dim) for _ in range(2)]
-    visits = [zeros(count, dtype=int) for _ in range(2)]
-    return State(chains, *buffers, *visits, empty_sums(count, cells))
+    return State(
+        chains,
+        target=zeros(count, draws, dim),
+        base=zeros(count, draws, dim),
+        target_visits=zeros(count, dtype=int),
+        base_visits=zeros(count, dtype=int),
+        sums=empty_sums(count, cells),
+    )
 
 
 def enlarge(state: State, draws: int) -> State:
@@ -169,9 +181,7 @@ def make_round(
     """The function of one round, to be jitted: ``(seed, number of the round, state, parameters)``."""
     kernel = partial(iterate, path=path, sample_base=sample_base, lattice_points=shape.lattice_points)
 
-    def one_round(
-        seed: Array, number: Array, state: State, parameters: KernelParameters
-    ) -> tuple[State, Record]:
+    def one_round(seed: Array, number: Array, state: State, parameters: KernelParameters) -> tuple[State, Record]:
         key = jax.random.fold_in(jax.random.key(seed), number)
         count = state.chains.a.shape[0]
         indices = jnp.arange(count)

@@ -56,19 +56,25 @@ class AffineMap:
         u = (theta - self.location) / self.scale
         if self.factor is not None:
             return solve_triangular(self.factor, u, lower=True)
-        assert self.basis is not None and self.gain is not None
-        return u - self.basis @ (self.gain / (1.0 + self.gain) * (self.basis.T @ u))
+        basis, gain = self.low_rank()
+        return u - basis @ (gain / (1.0 + gain) * (basis.T @ u))
 
     def log_det(self) -> Array:
-        """log |det F|."""
-        r = jnp.diagonal(self.factor) if self.factor is not None else 1.0 + self.gain
+        """Log |det F|."""
+        r = jnp.diagonal(self.factor) if self.factor is not None else 1.0 + self.low_rank()[1]
         return jnp.sum(jnp.log(self.scale)) + jnp.sum(jnp.log(r))
+
+    def low_rank(self) -> tuple[Array, Array]:
+        """V and g, of a map that has no triangular factor."""
+        assert self.basis is not None
+        assert self.gain is not None
+        return self.basis, self.gain
 
     def _r(self, v: Array) -> Array:
         if self.factor is not None:
             return self.factor @ v
-        assert self.basis is not None and self.gain is not None
-        return v + self.basis @ (self.gain * (self.basis.T @ v))
+        basis, gain = self.low_rank()
+        return v + basis @ (gain * (basis.T @ v))
 
 
 @jax.tree_util.register_dataclass
@@ -116,7 +122,8 @@ class Transport:
             images = at(self.factor @ z)
             log_det = jnp.sum(jnp.log(at(jnp.diagonal(self.factor, axis1=1, axis2=2))), axis=1)
         else:
-            assert self.basis is not None and self.gain is not None
+            assert self.basis is not None
+            assert self.gain is not None
             gain = at(self.gain)
             images = z + (gain * (self.basis.T @ z)) @ self.basis.T
             log_det = jnp.sum(jnp.log1p(gain), axis=1)

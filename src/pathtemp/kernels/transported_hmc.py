@@ -19,6 +19,7 @@ from pathtemp.kernels.transport import Transport
 from pathtemp.links import MetricLink, interpolate, unit
 from pathtemp.paths.geometric import GeometricPath, delta, log_density
 
+
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class KernelParameters:

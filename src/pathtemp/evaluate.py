@@ -1,0 +1,46 @@
+"""Densities and exact base draws for host arrays of any length, through programs of one fixed shape."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from pathtemp._types import Array, FloatArray, Sampler
+from pathtemp.compilation import compiled_once
+from pathtemp.paths.geometric import GeometricPath
+
+BLOCK = 64
+"""Points evaluated at once."""
+
+
+def energies_of(path: GeometricPath, theta: FloatArray) -> FloatArray:
+    """(log psi, log q) of many points: (n, dim) -> (n, 2)."""
+    count, dim = theta.shape
+    program, _ = compiled_once(_vmapped_energies, (path,), (np.zeros((BLOCK, dim)),))
+    padded = np.concatenate([theta, np.repeat(theta[-1:], -count % BLOCK, axis=0)])
+    blocks = [np.asarray(program(block)) for block in padded.reshape(-1, BLOCK, dim)]
+    return np.concatenate(blocks)[:count] if blocks else np.empty((0, 2))
+
+
+def exact_draws(sample: Sampler, *, seed: int, stream: int, count: int) -> FloatArray:
+    """``count`` exact draws (count, dim) from a stream of random numbers that no round uses."""
+    program, _ = compiled_once(_block_of_draws, (sample,), (np.uint32(0), np.uint32(0), np.uint32(0)))
+    words = (np.uint32(seed % 2**32), np.uint32(stream))
+    blocks = [np.asarray(program(*words, np.uint32(i))) for i in range(-(-count // BLOCK))]
+    return np.concatenate(blocks)[:count].astype(np.float64)
+
+
+def _vmapped_energies(path: GeometricPath) -> Callable[[Array], Array]:
+    return jax.vmap(path.energies)
+
+
+def _block_of_draws(sample: Sampler) -> Callable[[Array, Array, Array], Array]:
+    def draw(seed: Array, stream: Array, block: Array) -> Array:
+        key = jax.random.fold_in(jax.random.key(seed), jnp.uint32(2**32 - 1))
+        key = jax.random.fold_in(jax.random.fold_in(key, stream), block)
+        return jax.vmap(sample)(jax.random.split(key, BLOCK))
+
+    return draw
