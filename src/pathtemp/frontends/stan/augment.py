@@ -12,7 +12,7 @@ import numpy as np
 from pathtemp.curve import LogZ
 from pathtemp.errors import InputError
 from pathtemp.frontends.stan.build import stanc
-from pathtemp.frontends.stan.increments import FLAT, Rewriter, counterparts, lp_functions
+from pathtemp.frontends.stan.increments import AT, FLAT, Rewriter, counterparts, lp_functions
 from pathtemp.frontends.stan.program import (
     ALTERNATIVE,
     Program,
@@ -31,12 +31,12 @@ _HEADER = f"""{MARK}
 //
 //   log p(theta, a) = lambda log q(theta) + (1 - lambda) log psi(theta) - log c(lambda),   lambda = f(a)
 //
-// q is the model block and psi the alternative model block of the original program, constants kept; f is the
-// link of the paper (appendix A); log c, the pseudo-prior, is a smooth curve through the nodes given as data.
-// Draws with pathtemp_lambda == 1 are draws of the model, those with pathtemp_lambda == 0 are draws of the base.
+// q is the model block and psi the alternative model block of the program, constants kept; f is the
+// link of the paper (appendix A); log c, the pseudo-prior, is a smooth curve through nodes given as data.
+// Draws with pathtemp_lambda == 1 are draws of the model, those with pathtemp_lambda == 0 of the base.
 // The gradient of path sampling is U = f'(a) pathtemp_delta; pathtemp_delta is 0 at both ends, where U is.
-// Start with two nodes, pathtemp_lam = (0, 1) and pathtemp_log_c = (0, 0), and put the estimate of log z in the
-// place of log c between runs."""
+// Start with two nodes, pathtemp_lam = (0, 1) and pathtemp_log_c = (0, 0), and put the estimate of log z in
+// the place of log c between runs."""
 
 _FUNCTIONS = f"""
   vector {FLAT}(real x) {{ return [x]'; }}
@@ -44,6 +44,12 @@ _FUNCTIONS = f"""
   vector {FLAT}(row_vector x) {{ return x'; }}
   vector {FLAT}(matrix x) {{ return to_vector(x); }}
   vector {FLAT}(array[] real x) {{ return to_vector(x); }}
+  int {AT}(int x, int i) {{ return x; }}
+  int {AT}(array[] int x, int i) {{ return x[i]; }}
+  real {AT}(real x, int i) {{ return x; }}
+  real {AT}(vector x, int i) {{ return x[i]; }}
+  real {AT}(row_vector x, int i) {{ return x[i]; }}
+  real {AT}(array[] real x, int i) {{ return x[i]; }}
   real pathtemp_link(real a, real a_min, real a_max) {{
     real s = fmin(fmax((1 - abs(1 - a) - a_min) / (a_max - a_min), 0), 1);
     return square(s) * (3 - 2 * s);
@@ -136,11 +142,7 @@ def augment(program: str | os.PathLike[str], *, include_paths: Sequence[str | os
             _TRANSFORMED_PARAMETERS.format(**bodies),
         ),
         _MODEL,
-        *(
-            [_block("generated quantities", target.body("generated quantities"))]
-            if _generates(target)
-            else []
-        ),
+        *([_block("generated quantities", target.body("generated quantities"))] if _generates(target) else []),
     ]
     text = "\n".join(blocks)
     return stanc(Source(text, (None,) * (text.count("\n") + 1)), "--auto-format")

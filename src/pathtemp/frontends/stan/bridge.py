@@ -57,9 +57,7 @@ class StanDensity:
     def note_rejection(self, message: str) -> None:
         """Show what Stan said of the first rejected point."""
         said = " ".join(self.instance.translate(message).split())
-        log.warning(
-            "%s: Stan rejected a point (density 0; further ones are counted, not shown): %s", self.label, said
-        )
+        log.warning("%s: Stan rejected a point (density 0; further ones are counted, not shown): %s", self.label, said)
 
 
 def _differentiable(
@@ -83,9 +81,7 @@ class _FfiRoute:
     def __init__(self, density: StanDensity) -> None:
         instance = density.instance
         self._library = _bridge()
-        first = _RejectionCallback(
-            lambda _, message: density.note_rejection(message.decode(errors="replace"))
-        )
+        first = _RejectionCallback(lambda _, message: density.note_rejection(message.decode(errors="replace")))
         number = self._library.pathtemp_register(
             instance.pointer,
             instance.address("bs_log_density_gradient"),
@@ -118,9 +114,7 @@ class _CallbackRoute:
     """Without a compiler for the bridge: XLA calls Python, which calls the program, in about 0.2 ms."""
 
     def __init__(self, density: StanDensity) -> None:
-        log.warning(
-            "no C++ compiler: Stan is called through Python, about 0.2 ms a call; with g++ it is under 1 us"
-        )
+        log.warning("no C++ compiler: Stan is called through Python, about 0.2 ms a call; with g++ it is under 1 us")
         self._density, self._dim = density, density.instance.dim
         self.rejections = 0
 

@@ -82,9 +82,7 @@ def build_programs(programs: Sequence[tuple[Source, str]], *, progress: bool = T
     codes = [stanc(source, "--print-cpp") for source, _ in programs]
     compiler = require_compiler()
     shim = _shim(stan, compiler)
-    artifacts = [
-        _program(code, name, stan, compiler, shim) for code, (_, name) in zip(codes, programs, strict=True)
-    ]
+    artifacts = [_program(code, name, stan, compiler, shim) for code, (_, name) in zip(codes, programs, strict=True)]
     build([bridge_artifact(compiler), shim, *artifacts], progress=progress)
     return [artifact.slot.path for artifact in artifacts]
 
@@ -112,9 +110,7 @@ def _program(code: str, name: str, stan: Stan, compiler: Compiler, shim: Artifac
         obj,
     )
     link = (*compiler.command, "-shared", obj, str(shim.slot.path), "-o", str(slot.workshop / slot.file))
-    return Artifact(
-        slot, name, (compile_, (*link, *stan.link_flags(SHIM / "export.map"))), (("program.cpp", code),)
-    )
+    return Artifact(slot, name, (compile_, (*link, *stan.link_flags(SHIM / "export.map"))), (("program.cpp", code),))
 
 
 def bridge_artifact(compiler: Compiler) -> Artifact:

@@ -32,17 +32,13 @@ def read_data(data: Data) -> dict[str, Any]:
         return dict(data)
     if not isinstance(data, str | os.PathLike):
         raise InputError(f"data: expected a dict or the path of a JSON file, got a {type(data).__name__}")
-    text, name = (
-        (data, "data") if isinstance(data, str) and data.lstrip().startswith("{") else _read_file(Path(data))
-    )
+    text, name = (data, "data") if isinstance(data, str) and data.lstrip().startswith("{") else _read_file(Path(data))
     try:
         values = json.loads(text)
     except json.JSONDecodeError as error:
         raise InputError(f"{name}, line {error.lineno}: this is not JSON ({error.msg})") from None
     if not isinstance(values, dict):
-        raise InputError(
-            f"{name}: a JSON object with one entry per data variable is needed, as in {{'N': 3}}"
-        )
+        raise InputError(f"{name}: a JSON object with one entry per data variable is needed, as in {{'N': 3}}")
     return values
 
 

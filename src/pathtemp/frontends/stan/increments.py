@@ -15,9 +15,15 @@ from pathtemp.frontends.stan.source import masked
 FLAT = "pathtemp_flat"
 """Overloaded function that makes a vector of whatever a statement may add to target."""
 
+AT = "pathtemp_at"
+"""Overloaded function that takes an element of a container, or the scalar itself."""
+
+_INDEX = "pathtemp_index"
 _CLOSING = {")": "(", "]": "[", "}": "{"}
 _DISTRIBUTION = re.compile(r"\s*(\w+)\s*\(")
 _TRUNCATION = re.compile(r"\s*T\s*\[")
+_CONTROL = re.compile(r"(?:for|while|if)\s*\(")
+_NUMBER = re.compile(r"-?[\d.]+(?:[eE][-+]?\d+)?")
 _TARGET = re.compile(r"\btarget\s*\+=")
 _LP_FUNCTION = re.compile(r"([\w\]\[,() ]*?)\b(\w+_lp)\s*\(")
 
@@ -48,7 +54,7 @@ class Rewriter:
         body = _replace(body, _TARGET, lambda code, at: _increment(code, at, variable))
         body = re.sub(r"\btarget\s*\(\s*\)", variable, body)
         for old, new in self.lp_functions.items():
-            body = re.sub(rf"(?<=[;{{}}])(\s*){old}\s*\(", rf"\1{variable} += {new}(", ";" + body)[1:]
+            body = re.sub(rf"(?<=[;{{}})])(\s*){old}\s*\(", rf"\1{variable} += {new}(", ";" + body)[1:]
         return body
 
     def _tilde(self, code: str, at: int, variable: str) -> tuple[int, int, str]:
@@ -69,7 +75,8 @@ class Rewriter:
         if truncation:
             bounds = _split_top(code[truncation.end() : _matching(code, truncation.end() - 1)])
             low, high = (bound.strip() for bound in (*bounds, "")[:2])
-            statement += _truncated(name.group(1), suffix, left, arguments, low, high, variable)
+            mass = _truncated(name.group(1), suffix, left, arguments, low, high, variable)
+            statement = f"{{ {statement} {mass} }}"
         return start, end + 1, statement
 
 
@@ -109,29 +116,32 @@ def counterparts(functions: str, rewriter: Rewriter) -> str:
 
 
 def _is_definition(code: str, match: re.Match[str]) -> bool:
-    return bool(match.group(1).strip()) and code[_matching(code, match.end() - 1) + 1 :].lstrip().startswith(
-        "{"
-    )
+    return bool(match.group(1).strip()) and code[_matching(code, match.end() - 1) + 1 :].lstrip().startswith("{")
 
 
 def _truncated(name: str, suffix: str, left: str, arguments: str, low: str, high: str, variable: str) -> str:
-    """Statements that divide by the mass between the bounds, and give density 0 outside them."""
+    """A loop over elements that divides by the mass between the bounds, and gives density 0 outside them."""
+    given = [part.strip() for part in _split_top(arguments)] if arguments else []
+    sizes = ", ".join(f"num_elements({FLAT}({part}))" for part in (left, *given) if not _NUMBER.fullmatch(part))
+    elements = ", ".join(map(_element, given))
+    x, lower, upper = map(_element, (left, low, high))
 
     def call(kind: str, at: str) -> str:
-        return f"{name}_{kind}({at}{' | ' + arguments if arguments else ''})"
+        return f"{name}_{kind}({at}{' | ' + elements if elements else ''})"
 
-    values = f"{FLAT}({left})"
-    outside = [f"min({values}) < {low}"] if low else []
-    outside += [f"max({values}) > {high}"] if high else []
-    below = f"({low}) - 1" if suffix == "lpmf" else low  # a discrete variable has mass at the bound itself
+    below = f"{lower} - 1" if suffix == "lpmf" else lower  # a discrete variable has mass at the bound itself
+    outside = [*([f"{x} < {lower}"] if low else []), *([f"{x} > {upper}"] if high else [])]
     if low and high:
-        mass = f"log_diff_exp({call('lcdf', high)}, {call('lcdf', below)})"
+        mass = f"log_diff_exp({call('lcdf', upper)}, {call('lcdf', below)})"
     else:
-        mass = call("lccdf", below) if low else call("lcdf", high)
-    return (
-        f" if ({' || '.join(outside)}) {{ {variable} += negative_infinity(); }}"
-        f" else {{ {variable} -= num_elements({values}) * {mass}; }}"
-    )
+        mass = call("lccdf", below) if low else call("lcdf", upper)
+    refuse, divide = f"{variable} += negative_infinity();", f"{variable} -= {mass};"
+    choice = f"if ({' || '.join(outside)}) {{ {refuse} }} else {{ {divide} }}"
+    return f"for ({_INDEX} in 1 : max({{{sizes}}})) {{ {choice} }}"
+
+
+def _element(expression: str) -> str:
+    return expression if _NUMBER.fullmatch(expression) else f"{AT}({expression}, {_INDEX})"
 
 
 def _increment(code: str, at: int, variable: str) -> tuple[int, int, str]:
@@ -140,9 +150,7 @@ def _increment(code: str, at: int, variable: str) -> tuple[int, int, str]:
     return at, end + 1, f"{variable} += sum({FLAT}({code[start:end].strip()}));"
 
 
-def _replace(
-    body: str, pattern: re.Pattern[str], replacement: Callable[[str, int], tuple[int, int, str]]
-) -> str:
+def _replace(body: str, pattern: re.Pattern[str], replacement: Callable[[str, int], tuple[int, int, str]]) -> str:
     """Replace statements from the last to the first, so that earlier positions stay."""
     for match in reversed(list(pattern.finditer(masked(body)))):
         start, end, text = replacement(body, match.start())
@@ -164,8 +172,16 @@ def _left_side(code: str, tilde: int) -> int:
             break
         seen = seen or not char.isspace()
         at -= 1
-    start = at + 1
-    return start + len(code[start:tilde]) - len(code[start:tilde].lstrip())
+    start = _skip_space(code, at + 1)
+    while control := _CONTROL.match(code, start):  # a loop over elements keeps its body without braces
+        start = _skip_space(code, _matching(code, control.end() - 1) + 1)
+    return start
+
+
+def _skip_space(code: str, at: int) -> int:
+    while code[at].isspace():
+        at += 1
+    return at
 
 
 def _matching(code: str, opening: int) -> int:

@@ -94,9 +94,7 @@ class Instance:
         """Log density of one unconstrained point, constants kept; StanError where the program rejects it."""
         value = ctypes.c_double()
         x = np.ascontiguousarray(theta, dtype=np.float64)
-        self._call(
-            self._library.bs_log_density, self.pointer, False, jacobian, _doubles(x), ctypes.byref(value)
-        )
+        self._call(self._library.bs_log_density, self.pointer, False, jacobian, _doubles(x), ctypes.byref(value))
         return value.value
 
     def gradient(self, theta: FloatArray, *, jacobian: bool = True) -> tuple[float, FloatArray]:
@@ -126,9 +124,7 @@ class Instance:
         try:
             for row, values in zip(rows, out, strict=True):
                 try:
-                    self._call(
-                        function, self.pointer, transformed, generated, _doubles(row), _doubles(values), rng
-                    )
+                    self._call(function, self.pointer, transformed, generated, _doubles(row), _doubles(values), rng)
                 except StanError as error:
                     values[:] = np.nan
                     failures.append(str(error))
@@ -169,6 +165,10 @@ def _load(path: str) -> ctypes.CDLL:
             function = getattr(library, name)
             function.restype, function.argtypes = result, arguments
     except OSError as error:
+        if "static TLS" in str(error):
+            raise InputError(
+                "program: this process has loaded as many Stan programs as it can, about 50; start a new one"
+            ) from None
         raise InputError(f"program: cannot load the shared library {path!r} ({error})") from None
     except AttributeError as error:
         raise InputError(

@@ -105,9 +105,7 @@ def from_stan(
     if base is not None and base_program is not None:
         raise InputError("base: give either base or base_program, not both")
     values = read_data(data)
-    alone = base is not None or base_program is not None
-    wanted = [(program, alone), *([(base_program, True)] if base_program is not None else [])]
-    opened = [_open(item, include_paths, ignore_alternative) for item, ignore_alternative in wanted]
+    opened = [_open(item, include_paths) for item in (program, base_program) if item is not None]
     _compile(opened, progress)
     target = opened[0].instance(values, seed, which=1)
     model_name = name or opened[0].name
@@ -127,9 +125,7 @@ def from_stan(
         _require_proper(psi, opened[0], ALTERNATIVE)
         log_base = _density(psi, f"{model_name} (alternative model)")
     else:
-        log.warning(
-            "%s has no base: taking normal(0, %g) on the unconstrained scale", model_name, DEFAULT_SCALE
-        )
+        log.warning("%s has no base: taking normal(0, %g) on the unconstrained scale", model_name, DEFAULT_SCALE)
         log_base, sample_base = python_base(normal(0.0, DEFAULT_SCALE, shape=(target.dim,)), target)
     draws = StanDraws(target, seed)
     return Model(log_base, log_target, _layout(target), sample_base, draws, model_name)
@@ -178,7 +174,7 @@ def _density(instance: Instance, label: str) -> StanDensity:
     return _DENSITIES[instance]
 
 
-def _open(program: Any, include_paths: Sequence[str | os.PathLike[str]], ignore_alternative: bool) -> _Opened:
+def _open(program: Any, include_paths: Sequence[str | os.PathLike[str]]) -> _Opened:
     if hasattr(program, "stanlib") and hasattr(program, "lib_path") and hasattr(program, "model"):
         path = Path(program.lib_path)
         return _Opened(path.stem, library=path, pointer=int(program.model))
@@ -194,34 +190,29 @@ def _open(program: Any, include_paths: Sequence[str | os.PathLike[str]], ignore_
         return _Opened(file.stem, library=file.absolute())
     parsed = parse(read_source(program, include_paths))
     plain = without_alternative(parsed)
-    merged = parsed.has_alternative and not ignore_alternative
-    if merged:
-        stanc(plain, "--info")  # errors of the user's own program, blocks out of order among them
-    return _Opened(file.stem if file else "program", parsed, merge(parsed) if merged else plain, merged)
+    name = file.stem if file else "program"
+    if not parsed.has_alternative:
+        return _Opened(name, parsed, plain)
+    stanc(plain, "--info")  # errors of the user's own program, blocks out of order among them
+    return _Opened(name, parsed, merge(parsed), merged=True)
 
 
 def _compile(opened: Sequence[_Opened], progress: bool) -> None:
     sources = {id(o): (o.source, o.name) for o in opened if o.source is not None}
     wanted = [(source, f"{name}.stan") for source, name in sources.values() if source is not None]
-    for item, library in zip(
-        (o for o in opened if o.source), build_programs(wanted, progress=progress), strict=True
-    ):
+    for item, library in zip((o for o in opened if o.source), build_programs(wanted, progress=progress), strict=True):
         item.library = library
 
 
 def _same_parameters(target: Instance, base: Instance) -> None:
     if target.unconstrained_names != base.unconstrained_names or target.names() != base.names():
         here, there = ({v.name: v.shape for v in variables(i.names())} for i in (target, base))
-        raise InputError(
-            f"base_program: its parameters are {there}, and those of the program {here}; they must agree"
-        )
+        raise InputError(f"base_program: its parameters are {there}, and those of the program {here}; they must agree")
     points = np.random.default_rng(0).uniform(-1.5, 1.5, (3, target.dim))
     (ours, _), (theirs, _) = target.constrain(points), base.constrain(points)
     if not np.allclose(ours, theirs, rtol=1e-12, equal_nan=True):
         column = int(np.argmax(np.any(ours != theirs, axis=0)))
-        raise InputError(
-            f"base_program: {target.names()[column]!r} has other constraints there than in the program"
-        )
+        raise InputError(f"base_program: {target.names()[column]!r} has other constraints there than in the program")
 
 
 def _require_proper(base: Instance, opened: _Opened, block: str) -> None:
@@ -240,15 +231,11 @@ def _require_proper(base: Instance, opened: _Opened, block: str) -> None:
 
 def _layout(instance: Instance) -> Layout:
     """Names and sizes of the unconstrained parameters, each a scalar or one flat array."""
-    return Layout(
-        {v.name: (len(v.columns),) if v.shape else () for v in variables(instance.unconstrained_names)}
-    )
+    return Layout({v.name: (len(v.columns),) if v.shape else () for v in variables(instance.unconstrained_names)})
 
 
 def _is_data(value: Any) -> bool:
-    return isinstance(value, Mapping) or (
-        isinstance(value, str | os.PathLike) and str(value).endswith(".json")
-    )
+    return isinstance(value, Mapping) or (isinstance(value, str | os.PathLike) and str(value).endswith(".json"))
 
 
 def _need_cpu() -> None:

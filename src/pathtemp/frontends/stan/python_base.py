@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import jax.numpy as jnp
+import jax
 import numpy as np
 
 from pathtemp._types import Array, FloatArray, Key, LogDensity, Sampler
@@ -52,11 +52,7 @@ def _by_name(psi: Base, instance: Instance) -> tuple[LogDensity, Sampler | None]
     free = {v.name: v for v in variables(instance.unconstrained_names)}
     missing, unknown = sorted(set(free) - set(psi.layout.shapes)), sorted(set(psi.layout.shapes) - set(free))
     if missing or unknown:
-        what = (
-            f"has no distribution for {missing}"
-            if missing
-            else f"names {unknown}, which the program does not have"
-        )
+        what = f"has no distribution for {missing}" if missing else f"names {unknown}, which the program does not have"
         raise InputError(f"base: it {what}; the parameters are {list(free)}")
     order = _matching_order(psi.layout, free, instance)
     back = np.argsort(order)
@@ -86,11 +82,7 @@ def _matching_order(layout: Layout, free: Mapping[str, Variable], instance: Inst
         block = np.array(sorted(free[name].columns))
         size = int(np.prod(shape))
         candidates = [block[k] for k in _storage_orders(shape)] if size == len(block) else []
-        fits = (
-            k
-            for k in candidates
-            if _agrees(layout, name, points[:, k].reshape(-1, *shape), constrained[name])
-        )
+        fits = (k for k in candidates if _agrees(layout, name, points[:, k].reshape(-1, *shape), constrained[name]))
         found = next(fits, None)
         if found is None:
             raise InputError(
@@ -112,9 +104,6 @@ def _storage_orders(shape: tuple[int, ...]) -> list[np.ndarray]:
 
 def _agrees(layout: Layout, name: str, free: FloatArray, constrained: FloatArray) -> bool:
     """Whether the base's transform gives Stan's constrained values."""
-    transform = layout.transforms.get(name)
-    for x, y in zip(free, constrained, strict=True):
-        value = np.asarray(x if transform is None else transform(jnp.asarray(x)))
-        if value.shape != y.shape or not np.allclose(value, y, rtol=1e-9, atol=1e-12):
-            return False
-    return True
+    transform: Any = layout.transforms.get(name, lambda x: x)
+    values = np.asarray(jax.jit(jax.vmap(transform))(free))
+    return values.shape == constrained.shape and np.allclose(values, constrained, rtol=1e-9, atol=1e-12)

@@ -87,15 +87,11 @@ def code_mask(text: str, name: str = UNNAMED) -> bytearray:
         elif text.startswith("/*", at):
             stop = text.find("*/", at + 2) + 2
             if stop < 2:
-                raise InputError(
-                    f"{Place(name, text.count(chr(10), 0, at) + 1)}: this /* comment is never closed"
-                )
+                raise InputError(f"{Place(name, text.count(chr(10), 0, at) + 1)}: this /* comment is never closed")
         elif text[at] == '"':
             stop = text.find('"', at + 1) + 1  # Stan strings know no escapes
             if stop < 1 or "\n" in text[at:stop]:
-                raise InputError(
-                    f"{Place(name, text.count(chr(10), 0, at) + 1)}: this string is never closed"
-                )
+                raise InputError(f"{Place(name, text.count(chr(10), 0, at) + 1)}: this string is never closed")
         else:
             at += 1
             continue
@@ -114,9 +110,7 @@ def masked(text: str) -> str:
     return "".join(c if code or c == "\n" else " " for c, code in zip(text, mask, strict=True))
 
 
-def read_source(
-    program: str | os.PathLike[str], include_paths: Sequence[str | os.PathLike[str]] = ()
-) -> Source:
+def read_source(program: str | os.PathLike[str], include_paths: Sequence[str | os.PathLike[str]] = ()) -> Source:
     """Read a program given as a path or as text, includes put in place.
 
     Includes are looked for beside the file that asks for them, then in ``include_paths``, then in the working

@@ -102,9 +102,7 @@ def find_stan() -> Stan:
         raise MissingExtraError("httpstan", "stan")
     stan = Stan(Path(spec.submodule_search_locations[0]), importlib.metadata.version("httpstan"))
     if not stan.stanc.exists():
-        raise InputError(
-            f"program: httpstan {stan.version} came without stanc; reinstall it from a wheel, {WAY_OUT}"
-        )
+        raise InputError(f"program: httpstan {stan.version} came without stanc; reinstall it from a wheel, {WAY_OUT}")
     return stan
 
 

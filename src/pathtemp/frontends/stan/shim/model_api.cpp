@@ -33,19 +33,27 @@ using PrintCallback = void (*)(const char*, int);
 PrintCallback print_callback = nullptr;
 std::mutex print_mutex;
 
-// Every thread that evaluates a density, those of XLA's pool among them, needs an autodiff tape of its own.
-void ensure_tape() {
+// What every thread that evaluates a density, those of XLA's pool among them, needs for itself: an autodiff tape, the
+// unconstrained point, and the stream that print() statements write to, both kept from call to call because to make
+// them costs more than a small density does. It lies on the heap: thread-local storage of shared libraries is scarce.
+struct ThreadState {
 #ifdef STAN_THREADS
-  static thread_local stan::math::ChainableStack tape;
-  (void)tape;
+  stan::math::ChainableStack tape;
 #endif
+  VarVector point;
+  std::ostringstream stream;
+};
+
+ThreadState& thread_state() {
+  static thread_local std::unique_ptr<ThreadState> state;
+  if (!state) state = std::make_unique<ThreadState>();
+  return *state;
 }
 
-// What print() statements wrote, passed on at the end of the call. The stream is kept: to construct one for each
-// evaluation would cost more than a small density does.
+// What print() statements wrote, passed on at the end of the call.
 class Messages {
  public:
-  Messages() : stream_(shared()) {}
+  explicit Messages(ThreadState& state) : stream_(state.stream) {}
   ~Messages() {
     if (stream_.tellp() <= 0) return;
     const std::string text = stream_.str();
@@ -60,10 +68,6 @@ class Messages {
   std::ostream* stream() { return &stream_; }
 
  private:
-  static std::ostringstream& shared() {
-    static thread_local std::ostringstream stream;
-    return stream;
-  }
   std::ostringstream& stream_;
 };
 
@@ -104,9 +108,8 @@ struct bs_rng {
 
 struct bs_model {
   bs_model(const char* data, unsigned int seed) {
-    ensure_tape();
+    Messages messages(thread_state());
     TapeCleaner cleaner;
-    Messages messages;
     const std::string text = data ? data : "";
     std::unique_ptr<stan::io::var_context> context;
     if (text.find_first_not_of(" \t\r\n") == std::string::npos) {
@@ -122,8 +125,7 @@ struct bs_model {
   }
 
   double log_density(bool propto, bool jacobian, const double* theta) const {
-    ensure_tape();
-    Messages messages;
+    Messages messages(thread_state());
     if (propto) {
       TapeCleaner cleaner;
       VarVector x = Eigen::Map<const Vector>(theta, dim);
@@ -134,10 +136,10 @@ struct bs_model {
   }
 
   double log_density_gradient(bool propto, bool jacobian, const double* theta, double* gradient) const {
-    ensure_tape();
-    static thread_local VarVector x;  // keeps its storage from call to call
-    Messages messages;
+    ThreadState& state = thread_state();
+    Messages messages(state);
     TapeCleaner cleaner;
+    VarVector& x = state.point;
     x.resize(dim);
     for (int i = 0; i < dim; ++i) x[i] = stan::math::var(theta[i]);
     stan::math::var value = evaluate(propto, jacobian, x, messages);
@@ -214,10 +216,9 @@ API void bs_rng_destruct(bs_rng* rng) { delete rng; }
 API int bs_param_constrain(const bs_model* model, bool transformed, bool generated, const double* theta, double* out,
                            bs_rng* rng, char** error) {
   return guarded(error, [&] {
-    ensure_tape();
     if (generated && !rng) throw std::invalid_argument("generated quantities need a random number generator");
     bs_rng unused(0);
-    Messages messages;
+    Messages messages(thread_state());
     Vector x = Eigen::Map<const Vector>(theta, model->dim), values;
     model->model->write_array(rng ? rng->engine : unused.engine, x, values, transformed, generated,
                               messages.stream());
@@ -227,8 +228,7 @@ API int bs_param_constrain(const bs_model* model, bool transformed, bool generat
 
 API int bs_param_unconstrain(const bs_model* model, const double* constrained, double* out, char** error) {
   return guarded(error, [&] {
-    ensure_tape();
-    Messages messages;
+    Messages messages(thread_state());
     Vector values = Eigen::Map<const Vector>(constrained, model->counts[0][0]), theta;
     model->model->unconstrain_array(values, theta, messages.stream());
     Eigen::Map<Vector>(out, theta.size()) = theta;
@@ -237,8 +237,7 @@ API int bs_param_unconstrain(const bs_model* model, const double* constrained, d
 
 API int bs_param_unconstrain_json(const bs_model* model, const char* json, double* out, char** error) {
   return guarded(error, [&] {
-    ensure_tape();
-    Messages messages;
+    Messages messages(thread_state());
     std::istringstream stream(json);
     stan::json::json_data context(stream);
     Vector theta(model->dim);

@@ -1,0 +1,1 @@
+  real<lower=0> extra; // from an include }

@@ -1,0 +1,2 @@
+#include <more_funs.stan>
+real f(real x) { return twice(x); }

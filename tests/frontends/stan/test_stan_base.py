@@ -1,0 +1,136 @@
+"""Bases given in Python, or by another program, for the parameters of a Stan program."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from stan_programs import load, path
+
+import pathtemp.bases as bases
+from pathtemp.errors import InputError
+from pathtemp.frontends.stan import from_stan
+
+dist = pytest.importorskip("numpyro.distributions")
+pytestmark = pytest.mark.usefixtures("compiled")
+
+
+def same_as_the_program() -> dict[str, Any]:
+    """The distributions of typed_base.stan, in another order."""
+    i, j = np.arange(1.0, 3), np.arange(1.0, 4)
+    k = np.arange(1.0, 3)
+    return {
+        "L": dist.LKJCholesky(3, 1.5),
+        "Ms": dist.Normal(k[:, None, None] + 2 * i[:, None] + 0 * i, i + np.zeros((2, 2, 2))),
+        "M": dist.Normal(i[:, None] + 0 * j, j + 0 * i[:, None]),
+        "grid": dist.Beta(i[:, None] + 0 * j, j + 0 * i[:, None]),
+        "mu": dist.Normal(1.0, 2.0),
+        "tau": dist.LogNormal(0.0, 1.0),
+        "between": dist.Uniform(-2.0, 3.0),
+        "above": dist.TruncatedNormal(np.arange(1.0, 4), 2.0, low=2.0),
+        "w": dist.Dirichlet(np.array([1.0, 2.0, 3.0])),
+        "shares": dist.Dirichlet(np.array([[1.0, 2.0, 3.0, 4.0], [4.0, 3.0, 2.0, 1.0]])),
+    }
+
+
+def test_distributions_by_name_are_on_the_constrained_scale_with_the_jacobians_of_stan() -> None:
+    model = load("typed_base", base=same_as_the_program())
+    points = np.random.default_rng(0).normal(size=(6, model.dim))
+    base, base_gradient = jax.jit(jax.vmap(jax.value_and_grad(model.log_base)))(points)
+    target, target_gradient = jax.vmap(jax.value_and_grad(model.log_target))(points)
+    np.testing.assert_allclose(base, target, rtol=1e-8)
+    np.testing.assert_allclose(base_gradient, target_gradient, rtol=1e-6, atol=1e-6)
+
+
+def test_exact_draws_of_the_base_are_on_the_unconstrained_scale_of_stan() -> None:
+    model = load("typed_base", base=same_as_the_program())
+    assert model.sample_base is not None
+    flat = np.asarray(jax.jit(jax.vmap(model.sample_base))(jax.random.split(jax.random.key(1), 4000)))
+    draws = model.draws(flat)
+    se = 1 / np.sqrt(len(flat))
+    assert abs(draws["mu"].mean() - 1) < 4 * 2 * se
+    np.testing.assert_allclose(draws["M"].mean(axis=0), [[1, 1, 1], [2, 2, 2]], atol=4 * 3 * se)
+    np.testing.assert_allclose(draws["M"].std(axis=0), [[1, 2, 3], [1, 2, 3]], rtol=0.06)
+    np.testing.assert_allclose(draws["shares"].mean(axis=0), [[0.1, 0.2, 0.3, 0.4], [0.4, 0.3, 0.2, 0.1]], atol=0.02)
+    np.testing.assert_allclose(draws["Ms"].mean(axis=0)[:, :, 0], [[3, 5], [4, 6]], atol=5 * se)
+    assert np.isfinite(jax.vmap(model.log_target)(flat)).all()
+
+
+def test_a_distribution_over_the_flat_vector_is_on_the_unconstrained_scale() -> None:
+    model = load("eight_schools", base=bases.normal(0.0, 2.0, shape=(10,)))
+    x = np.random.default_rng(0).normal(size=10)
+    expected = -0.5 * np.sum((x / 2) ** 2) - 10 * np.log(2 * np.sqrt(2 * np.pi))
+    assert model.log_base(x) == pytest.approx(expected, rel=1e-12)
+    assert model.sample_base is not None
+
+
+def test_a_function_with_names_may_couple_parameters() -> None:
+    def log_prior(p: dict[str, jax.Array]) -> jax.Array:
+        hyper = dist.Normal(0, 5).log_prob(p["mu"]) + dist.HalfCauchy(5).log_prob(p["tau"])
+        return jnp.asarray(hyper + dist.Normal(p["mu"], p["tau"]).log_prob(p["theta"]).sum())
+
+    shapes = {"mu": (), "tau": (), "theta": (8,)}
+    transforms = {"tau": dist.transforms.ExpTransform()}
+    base = bases.function_base(log_prior, shapes=shapes, transforms=transforms)
+    python, stan = load("eight_schools", base=base), load("eight_schools")
+    x = np.random.default_rng(0).normal(size=10)
+    assert python.log_base(x) == pytest.approx(float(stan.log_base(x)), rel=1e-12)
+
+
+def test_the_only_parameter_needs_no_name() -> None:
+    model = from_stan(path("cauchy_pair"), {"y": 10.0}, base=dist.Normal(0.0, 2.0))
+    # and it takes the place of the alternative block, which is normal(0, 5)
+    assert model.log_base(jnp.array([3.0])) == pytest.approx(float(dist.Normal(0, 2).log_prob(3.0)))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"tau": dist.Normal(0.0, 1.0)}, "the distribution of 'tau' has not the shape"),
+        ({"mu": dist.HalfNormal(1.0)}, "the distribution of 'mu' has not the shape"),
+        ({"between": dist.Uniform(-2.0, 2.0)}, "the distribution of 'between'"),
+        ({"M": dist.Normal(np.zeros((3, 2)), 1.0)}, r"'M' has not the shape \(2, 3\)"),
+        ({"w": dist.Dirichlet(np.ones(4))}, "the distribution of 'w'"),
+        ({"wrong": dist.Normal(0.0, 1.0)}, r"names \['wrong'\]"),
+    ],
+)
+def test_a_distribution_with_another_support_or_shape_is_refused(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        load("typed_base", base=same_as_the_program() | change)
+
+
+def test_a_parameter_without_a_distribution_is_named() -> None:
+    base = same_as_the_program()
+    del base["tau"]
+    with pytest.raises(InputError, match=r"no distribution for \['tau'\]"):
+        load("typed_base", base=base)
+
+
+def test_a_flat_base_must_fit() -> None:
+    with pytest.raises(InputError, match="it has 3 dimensions, and the program has 10"):
+        load("eight_schools", base=bases.normal(0.0, 1.0, shape=(3,)))
+    with pytest.raises(InputError, match="whole unconstrained space"):
+        load("eight_schools", base=dist.HalfNormal(np.ones(10)))
+
+
+def test_another_program_may_be_the_base() -> None:
+    model = load("typed_base", base_program=path("typed_base"))
+    x = np.random.default_rng(0).normal(size=model.dim)
+    assert float(model.log_base(x)) == float(model.log_target(x))
+
+
+def test_a_base_program_must_have_the_same_parameters() -> None:
+    with pytest.raises(InputError, match=r"base_program: its parameters are .*'mu'.* and those of the program"):
+        load("every_type", base_program=path("typed_base"))
+    with pytest.raises(InputError, match="either base or base_program"):
+        load("typed_base", base_program=path("typed_base"), base=bases.normal(0.0, 1.0, shape=(3,)))
+
+
+def test_without_a_base_wide_normals_stand_in_and_say_so(caplog: pytest.LogCaptureFixture) -> None:
+    model = load("typed_base")
+    assert "has no base" in caplog.text
+    assert model.sample_base is not None
+    assert model.sample_base(jax.random.key(0)).shape == (model.dim,)
