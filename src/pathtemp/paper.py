@@ -118,9 +118,7 @@ def _record(trace: PaperTrace, curve: LogZ, khat: float, counts: Counts) -> Roun
     )
 
 
-def _next_pseudo_prior(
-    curve: LogZ, pooled: PaperTrace, last: PaperTrace, *, stuck: bool, kernels: int
-) -> Kernels:
+def _next_pseudo_prior(curve: LogZ, pooled: PaperTrace, last: PaperTrace, *, stuck: bool, kernels: int) -> Kernels:
     """Set c <- z, smoothed by kernels (eq. estimation_beta).
 
     While the chains sit in the base and none has reached the target, z is the importance-sampling estimate
@@ -184,15 +182,11 @@ def _compile(
 
     flat = Kernels.fit(np.linspace(0.0, 1.0, 3), np.zeros(3), kernels=kernels)
     jitted: Any = jax.jit(program)
-    executable: Callable[[Key, Kernels], tuple[Draws, Array]] = jitted.lower(
-        jax.random.key(0), flat
-    ).compile()
+    executable: Callable[[Key, Kernels], tuple[Draws, Array]] = jitted.lower(jax.random.key(0), flat).compile()
     return executable
 
 
-def _start(
-    key: Key, log_c: Kernels, *, path: GeometricPath, sample: Sampler | None, dim: int
-) -> tuple[Array, Array]:
+def _start(key: Key, log_c: Kernels, *, path: GeometricPath, sample: Sampler | None, dim: int) -> tuple[Array, Array]:
     """A start of positive density, theta from the base and a uniform, and whether there was one."""
     theta_key, a_key = jax.random.split(key)
     keys = jax.random.split(theta_key, STARTS)

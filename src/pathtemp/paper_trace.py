@@ -73,7 +73,8 @@ class PaperTrace:
     @property
     def u(self) -> FloatArray:
         """Pointwise gradient U = f'(a) delta at the folded a (section 2.2), zero in the flat ends."""
-        return self.slope * np.where(self.slope > 0, self.delta, 0.0)
+        slope = self.slope
+        return slope * np.where(slope > 0, self.delta, 0.0)
 
     def at(self, lam: float, most: int | None = None) -> FloatArray:
         """Draws at ``lam`` = 0 or 1, shape (chain, draw, dim): the last of each chain, as many of each.
@@ -116,17 +117,16 @@ def tie(a: FloatArray, u: FloatArray, cells: int) -> tuple[FloatArray, FloatArra
     count = np.bincount(cell, minlength=cells)
     seen = count > 0
     middle_a, middle_u = (np.bincount(cell, x[inner], cells)[seen] / count[seen] for x in (a, u))
-    return np.concatenate([[0.0, A_MIN], middle_a, [A_MAX, 1.0]]), np.concatenate(
-        [[0.0, 0.0], middle_u, [0.0, 0.0]]
-    )
+    return np.concatenate([[0.0, A_MIN], middle_a, [A_MAX, 1.0]]), np.concatenate([[0.0, 0.0], middle_u, [0.0, 0.0]])
 
 
 def log_z_curve(trace: PaperTrace, cells: int) -> LogZ:
     """Path sampling from all draws of ``trace`` (eq. path1), with standard errors from halves of chains."""
-    a, lam = path_nodes(cells)
+    at, lam = path_nodes(cells)
+    a, u = trace.folded, trace.u
 
     def curve(mask: np.ndarray) -> FloatArray:
-        log_z = path_sampling(*tie(trace.folded[mask], trace.u[mask], cells), a).mean
+        log_z = path_sampling(*tie(a[mask], u[mask], cells), at).mean
         return log_z + _jumps(trace.lam[mask], trace.delta[mask], lam)
 
     curves = np.array([curve(trace.group == g) for g in np.unique(trace.group)])

@@ -115,16 +115,10 @@ def _more(settings: PaperSettings) -> str:
     )
 
 
-def _check_khat(
-    khat: float, adaptations: int, visits: FloatArray, edges: FloatArray, settings: PaperSettings
-) -> Check:
+def _check_khat(khat: float, adaptations: int, visits: FloatArray, edges: FloatArray, settings: PaperSettings) -> Check:
     passed = bool(khat < settings.khat)
     fewest = int(np.argmin(visits))
-    what = (
-        "cannot be told, too few"
-        if np.isnan(khat)
-        else f"is {khat:.2f}, not below {settings.khat:.2g}, fewest"
-    )
+    what = "cannot be told, too few" if np.isnan(khat) else f"is {khat:.2f}, not below {settings.khat:.2g}, fewest"
     message = (
         f"k-hat of 1/p(a) after {adaptations} adaptations {what} draws being at lam in {edges[fewest]:.3g}.."
         f"{edges[fewest + 1]:.3g}: a is not yet near uniform, and log z not to be trusted; "
@@ -133,9 +127,7 @@ def _check_khat(
     return Check("k-hat", khat, settings.khat, passed, "" if passed else message)
 
 
-def _check_coverage(
-    last: PaperTrace, visits: FloatArray, edges: FloatArray, settings: PaperSettings
-) -> Check:
+def _check_coverage(last: PaperTrace, visits: FloatArray, edges: FloatArray, settings: PaperSettings) -> Check:
     at_ends = [np.sum(last.lam == 0), np.sum(last.lam == 1)]
     everywhere = np.concatenate([at_ends[:1], visits, at_ends[1:]])
     share = float(np.mean(everywhere > 0))
