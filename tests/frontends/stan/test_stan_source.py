@@ -34,8 +34,7 @@ def test_every_line_of_the_merged_program_keeps_its_place_and_columns() -> None:
         if place is not None:
             found += 1
             quoted = row.strip()
-            assert quoted in original[place.line - 1]
-            assert not quoted or row.index(quoted) == original[place.line - 1].index(quoted)
+            assert original[place.line - 1][row.index(quoted) :].startswith(quoted)
     assert found >= 4
 
 

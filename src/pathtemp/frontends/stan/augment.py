@@ -17,6 +17,7 @@ from pathtemp.frontends.stan.program import (
     ALTERNATIVE,
     Program,
     assemble,
+    closing,
     own,
     parse,
     quoted,
@@ -179,8 +180,8 @@ def _canonical(source: Source) -> Program:
 def _alternative_only(program: Program) -> Source:
     """The program with the alternative block in the place of its model block."""
     names = [name for name in program.blocks if name not in ("model", "generated quantities", ALTERNATIVE)]
-    pieces = [piece for name in names for piece in (own(f"{name} {{"), quoted(program, name), own("}"))]
-    return assemble([*pieces, own("model {"), quoted(program, ALTERNATIVE), own("}")])
+    pieces = [piece for name in names for piece in (own(f"{name} {{"), quoted(program, name), closing(program, name))]
+    return assemble([*pieces, own("model {"), quoted(program, ALTERNATIVE), closing(program, ALTERNATIVE)])
 
 
 def _suffixes(functions: str) -> dict[str, str]:

@@ -139,6 +139,14 @@ def quoted(program: Program, name: str) -> Piece:
     return body, program.source.places[first : first + body.count("\n") + 1]
 
 
+def closing(program: Program, name: str) -> Piece:
+    """The closing brace of a block, where the user has it: stanc finds a missing semicolon only there."""
+    if name not in program.blocks:
+        return own("}")
+    end, text = program.blocks[name].end, program.source.text
+    return " " * (end - (text.rfind("\n", 0, end) + 1)) + "}", (program.source.place_at(end),)
+
+
 def assemble(pieces: Iterable[Piece]) -> Source:
     """Join pieces, one below the other."""
     texts, places = zip(*pieces, strict=True)
@@ -158,13 +166,14 @@ def merge(program: Program) -> Source:
     }
     parameters {
                  real x;
-    }
+                         }
     model {
       if (pathtemp_which == 1) {
     <BLANKLINE>
-      } else {
+    }
+      else {
                                                x ~ normal(0, 5);
-      }
+                                                                 }
     }
     """
     reserved = program.find(FLAG, *program.blocks)
@@ -175,10 +184,10 @@ def merge(program: Program) -> Source:
         if name == "data":
             pieces += [own(f"data {{\n  int<lower=0, upper=1> {FLAG};")]
             pieces += [quoted(program, name)] if name in program.blocks else []
-            pieces += [own("}")]
+            pieces += [closing(program, name)]
         elif name == "model":
-            pieces += [own(f"model {{\n  if ({FLAG} == 1) {{"), quoted(program, "model"), own("  } else {")]
-            pieces += [quoted(program, ALTERNATIVE), own("  }\n}")]
+            pieces += [own(f"model {{\n  if ({FLAG} == 1) {{"), quoted(program, name), closing(program, name)]
+            pieces += [own("  else {"), quoted(program, ALTERNATIVE), closing(program, ALTERNATIVE), own("}")]
         elif name in program.blocks:
-            pieces += [own(f"{name} {{"), quoted(program, name), own("}")]
+            pieces += [own(f"{name} {{"), quoted(program, name), closing(program, name)]
     return assemble(pieces)

@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from stan_programs import load
+
+from pathtemp._types import Array, FloatArray
+from pathtemp.errors import InputError
+from pathtemp.frontends.stan import from_stan
+from pathtemp.frontends.stan.impropriety import improper_parameters
+
+
+class Pretended:
+    """An instance made of JAX functions: the log density without Jacobian, and the log Jacobian."""
+
+    def __init__(self, names: list[str], density: Callable[[Array], Any], jacobian: Callable[[Array], Any]) -> None:
+        self.unconstrained_names, self.dim = names, len(names)
+        self._parts = {False: density, True: lambda x: density(x) + jacobian(x)}
+
+    def log_density(self, x: FloatArray, *, jacobian: bool = True) -> float:
+        return float(self._parts[jacobian](jnp.asarray(x)))
+
+    def gradient(self, x: FloatArray, *, jacobian: bool = True) -> tuple[float, FloatArray]:
+        value, gradient = jax.value_and_grad(self._parts[jacobian])(jnp.asarray(x))
+        return float(value), np.asarray(gradient)
+
+
+NAMES = ["free", "scale", "share.1", "share.2"]
+
+
+def log_jacobian(x: Array) -> Array:
+    """Of a real, a positive number and two shares between 0 and 1."""
+    return jnp.asarray(x[1] + jax.nn.log_sigmoid(x[2:]).sum() + jax.nn.log_sigmoid(-x[2:]).sum())
+
+
+@pytest.mark.parametrize(
+    ("density", "improper"),
+    [
+        (lambda x: -(x[0] ** 2) - jnp.exp(x[1]), []),  # shares are uniform on an interval: proper
+        (lambda x: -jnp.exp(x[1]), ["free"]),
+        (lambda x: -(x[0] ** 2), ["scale"]),
+        (lambda x: -(x[2] ** 2), ["free", "scale"]),
+        (lambda x: jnp.nan * x[0], []),  # nothing can be said
+        (lambda x: jnp.where(jnp.abs(x[0]) < 5, -jnp.exp(x[1]), -jnp.inf), []),  # a uniform distribution
+    ],
+)
+def test_parameters_of_unbounded_range_that_do_not_enter_are_found(
+    density: Callable[[Array], Any], improper: list[str]
+) -> None:
+    assert improper_parameters(Pretended(NAMES, density, log_jacobian)) == improper  # type: ignore[arg-type]
+
+
+@pytest.mark.usefixtures("compiled")
+@pytest.mark.parametrize("name", ["cauchy_pair", "nasty", "eight_schools", "every_type", "typed_base"])
+def test_proper_programs_pass(name: str) -> None:
+    assert improper_parameters(load(name).log_target.instance) == []  # type: ignore[attr-defined]
+
+
+@pytest.mark.stan_full
+@pytest.mark.usefixtures("toolchain")
+def test_a_parameter_missing_from_the_alternative_block_is_named_with_the_line() -> None:
+    text = """parameters { real x; real<lower=0> s; real<lower=0, upper=1> p; simplex[3] w; }
+model { x ~ normal(0, s); s ~ exponential(1); }
+alternative model {
+  x ~ normal(0, 5);
+}
+"""
+    with pytest.raises(InputError, match="the Stan program, line 3: the alternative model block says nothing of 's'"):
+        from_stan(text)
