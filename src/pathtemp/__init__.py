@@ -1,18 +1,59 @@
 """pathtemp: draws and normalising constants of metastable posteriors by adaptive path sampling."""
 
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 import jax
 
 # Densities, weights and log normalising constants need float64 throughout.
 jax.config.update("jax_enable_x64", True)
 
-from pathtemp import estimators, settings, testing, transforms  # noqa: E402
-from pathtemp.bases import Base, function_base, normal  # noqa: E402
-from pathtemp.errors import InputError, MissingExtraError  # noqa: E402
-from pathtemp.evidence import bayes_factor, compare  # noqa: E402
-from pathtemp.fit import Fit  # noqa: E402
-from pathtemp.model import Model, model  # noqa: E402
-from pathtemp.storage import load  # noqa: E402
-from pathtemp.temper import temper  # noqa: E402
+if TYPE_CHECKING:
+    from pathtemp import estimators, plots, settings, testing, transforms
+    from pathtemp.bases import Base, function_base, normal
+    from pathtemp.errors import InputError, MissingExtraError
+    from pathtemp.evidence import bayes_factor, compare
+    from pathtemp.fit import Fit
+    from pathtemp.frontends.numpyro import from_numpyro
+    from pathtemp.frontends.pymc import from_pymc
+    from pathtemp.frontends.stan import from_stan
+    from pathtemp.model import Model
+    from pathtemp.storage import load
+    from pathtemp.tempering import temper
+
+_MODULES = ("estimators", "plots", "settings", "stan", "testing", "transforms")
+_HOMES = {
+    "Base": "bases",
+    "function_base": "bases",
+    "normal": "bases",
+    "InputError": "errors",
+    "MissingExtraError": "errors",
+    "bayes_factor": "evidence",
+    "compare": "evidence",
+    "Fit": "fit",
+    "from_numpyro": "frontends.numpyro",
+    "from_pymc": "frontends.pymc",
+    "from_stan": "frontends.stan",
+    "Model": "model",
+    "load": "storage",
+    "temper": "tempering",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import public names when they are first used, so that ``import pathtemp`` is quick."""
+    if name in _MODULES:
+        return import_module(f"pathtemp.{name}")
+    if name in _HOMES:
+        return getattr(import_module(f"pathtemp.{_HOMES[name]}"), name)
+    raise AttributeError(f"module 'pathtemp' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*_MODULES, *_HOMES])
+
 
 __all__ = [
     "Base",
@@ -23,10 +64,13 @@ __all__ = [
     "bayes_factor",
     "compare",
     "estimators",
+    "from_numpyro",
+    "from_pymc",
+    "from_stan",
     "function_base",
     "load",
-    "model",
     "normal",
+    "plots",
     "settings",
     "temper",
     "testing",

@@ -48,7 +48,7 @@ def compiled_once(
 def use_compilation_cache() -> None:
     """Keep compiled programs between sessions, unless the user has set JAX's cache, or PATHTEMP_CACHE to nothing."""
     folder = os.environ.get("PATHTEMP_CACHE")
-    if jax.config.read("jax_compilation_cache_dir") is not None or folder == "":
+    if jax.config.jax_compilation_cache_dir is not None or folder == "":  # type: ignore[attr-defined]
         return
     home = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     root = Path(folder) if folder else Path(home) / "pathtemp"

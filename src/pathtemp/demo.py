@@ -19,7 +19,7 @@ import numpy as np
 from pathtemp._types import FloatArray, LogDensity
 from pathtemp.fit import Fit
 from pathtemp.summary import with_error
-from pathtemp.temper import temper
+from pathtemp.tempering import temper
 from pathtemp.testing import Problem, cauchy_pair
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import platform
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -140,9 +140,7 @@ class Fit:
                 "run pt.temper again with a larger budget"
             )
         run = self.continuation.go_on(draws=draws, budget=budget)
-        return Fit.from_run(
-            run, self.model, seed=self.seed, settings=self.settings, continuation=self.continuation
-        )
+        return Fit.from_run(run, self.model, seed=self.seed, settings=self.settings, continuation=self.continuation)
 
     @property
     def log_marginal_likelihood(self) -> LogEvidence:
@@ -199,11 +197,7 @@ class Fit:
     def __repr__(self) -> str:
         evidence, sizes = self.log_marginal_likelihood, self.posterior.sizes
         checks = len(self.diagnostics.checks)
-        verdict = (
-            "converged"
-            if self.converged
-            else f"NOT converged ({len(self.warnings)} of {checks} checks failed)"
-        )
+        verdict = "converged" if self.converged else f"NOT converged ({len(self.warnings)} of {checks} checks failed)"
         return (
             f"<Fit of {self.name!r}: {verdict}; log z {evidence.value:.6g} ± {evidence.se:.2g}; "
             f"{sizes['chain']} x {sizes['draw']} draws; {self.diagnostics.tours} round trips>"
@@ -217,17 +211,21 @@ def library_versions() -> dict[str, str]:
     ['jax', 'jaxlib', 'numpy', 'pathtemp', 'python', 'scipy', 'xarray']
     """
     names = ("pathtemp", "jax", "jaxlib", "numpy", "scipy", "xarray")
-    return {"python": platform.python_version(), **{name: version(name) for name in names}}
+    return {"python": platform.python_version(), **{name: _version(name) for name in names}}
+
+
+def _version(name: str) -> str:
+    """Version of an installed library; "unknown" where it runs from source without being installed."""
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "unknown"
 
 
 def _path(run: Run) -> xr.Dataset:
     variables = {"a": run.a, "lam": run.lam, "delta": run.delta, "theta0": getattr(run, "theta0", None)}
     chains, iterations = run.a.shape
     return xr.Dataset(
-        {
-            name: ((SAMPLE_DIMS[0], "iteration"), np.asarray(x))
-            for name, x in variables.items()
-            if x is not None
-        },
+        {name: ((SAMPLE_DIMS[0], "iteration"), np.asarray(x)) for name, x in variables.items() if x is not None},
         coords={"chain": np.arange(chains), "iteration": np.arange(iterations)},
     )

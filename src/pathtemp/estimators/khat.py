@@ -15,7 +15,6 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from arviz_stats.base import array_stats
 from numpy.typing import ArrayLike
 
 from pathtemp._types import FloatArray
@@ -103,4 +102,6 @@ def _tail_shape(ratio: FloatArray, r_eff: float) -> float:
     if tail[size // 4] - tail[0] < SAME_RATIO:
         distinct = np.unique(ratio)
         return _tail_shape(distinct, r_eff) if distinct.size < ratio.size else float("nan")
+    from arviz_stats.base import array_stats  # slow to import
+
     return float(array_stats.psislw(-ratio, r_eff=r_eff)[1])
