@@ -198,10 +198,11 @@ def _open(program: Any, include_paths: Sequence[str | os.PathLike[str]]) -> _Ope
 
 
 def _compile(opened: Sequence[_Opened], progress: bool) -> None:
-    sources = {id(o): (o.source, o.name) for o in opened if o.source is not None}
-    wanted = [(source, f"{name}.stan") for source, name in sources.values() if source is not None]
-    for item, library in zip((o for o in opened if o.source), build_programs(wanted, progress=progress), strict=True):
-        item.library = library
+    wanted = {index: (item.source, f"{item.name}.stan") for index, item in enumerate(opened) if item.source}
+    if wanted:
+        libraries = build_programs(list(wanted.values()), progress=progress)
+        for index, library in zip(wanted, libraries, strict=True):
+            opened[index].library = library
 
 
 def _same_parameters(target: Instance, base: Instance) -> None:
