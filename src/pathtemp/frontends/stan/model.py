@@ -21,12 +21,12 @@ from pathtemp.frontends.stan.bridge import StanDensity
 from pathtemp.frontends.stan.build import build_programs, program_info, stanc
 from pathtemp.frontends.stan.data import Data, check_data, read_data, to_json
 from pathtemp.frontends.stan.impropriety import improper_parameters
+from pathtemp.frontends.stan.layout import stan_layout
 from pathtemp.frontends.stan.library import Instance, StanError
 from pathtemp.frontends.stan.names import variables
 from pathtemp.frontends.stan.program import ALTERNATIVE, FLAG, Program, merge, parse, without_alternative
 from pathtemp.frontends.stan.python_base import python_base
 from pathtemp.frontends.stan.source import Source, program_path, read_source
-from pathtemp.layout import Layout
 from pathtemp.model import Model
 
 log = logging.getLogger("pathtemp.stan")
@@ -128,7 +128,7 @@ def from_stan(
         log.warning("%s has no base: taking normal(0, %g) on the unconstrained scale", model_name, DEFAULT_SCALE)
         log_base, sample_base = python_base(normal(0.0, DEFAULT_SCALE, shape=(target.dim,)), target)
     draws = StanDraws(target, seed)
-    return Model(log_base, log_target, _layout(target), sample_base, draws, model_name)
+    return Model(log_base, log_target, stan_layout(target), sample_base, draws, model_name)
 
 
 @dataclass
@@ -228,11 +228,6 @@ def _require_proper(base: Instance, opened: _Opened, block: str) -> None:
         f"{where}: the {block} block says nothing of {', '.join(map(repr, names))}, so the base is improper; "
         f"give each a distribution there, such as {names[0]} ~ normal(0, 1);"
     )
-
-
-def _layout(instance: Instance) -> Layout:
-    """Names and sizes of the unconstrained parameters, each a scalar or one flat array."""
-    return Layout({v.name: (len(v.columns),) if v.shape else () for v in variables(instance.unconstrained_names)})
 
 
 def _is_data(value: Any) -> bool:
