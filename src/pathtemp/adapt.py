@@ -19,14 +19,14 @@ from pathtemp.kernels.rounds import Record
 from pathtemp.learner import from_record
 from pathtemp.progress import Progress
 from pathtemp.run import RoundRecord, Run
-from pathtemp.tours import TripCounter
+from pathtemp.tours import TargetVisits, TripCounter
 from pathtemp.trace import Trace
 from pathtemp.verdict import judge, rectangle
 
 REFIT_AT = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 """Adaptive rounds after which everything is refitted; in between only step sizes move."""
 
-PINNED_ROUNDS = 4
+PINNED_ROUNDS = 6
 """Rounds for which chains on a long path are held at their lam."""
 
 SMALL_RHAT = 1.05
@@ -44,6 +44,7 @@ class AdaptiveRun:
         self.history: list[RoundRecord] = []
         self.trace = Trace(engine.settings.chains)
         self._trips = TripCounter(engine.settings.chains)
+        self._early_visits = TargetVisits(engine.settings.chains)
 
     def warm_up(self, budget: float) -> None:
         """Annealing pass and adaptive rounds, until the kernel has settled or its share of the budget is spent."""
@@ -63,6 +64,8 @@ class AdaptiveRun:
             record = engine.round()
             adaptive += 1
             trips = self._trips.add(record.regenerated | (record.lam <= 0), record.lam >= 1)
+            if adaptive > pinned + 1:
+                self._early_visits.add(record.regenerated | (record.lam <= 0), record.lam >= 1)
             engine.pool.add(from_record(record))
             engine.adapt_steps(record)
             over = engine.counts.gradients >= settings.adapt_share * budget
@@ -121,7 +124,8 @@ class AdaptiveRun:
 
     def result(self) -> Run:
         """Hand over what there is."""
-        return judge(self.engine, self.trace, tuple(self.history), self.best_curve(), int(self._trips.trips.sum()))
+        trips = int(self._trips.trips.sum())
+        return judge(self.engine, self.trace, self._early_visits, tuple(self.history), self.best_curve(), trips)
 
     def go_on(self, *, draws: int | None, budget: float | None) -> Run:
         """More frozen rounds: for ``draws`` more target draws of each chain, or for ``budget`` more gradients."""

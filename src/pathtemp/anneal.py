@@ -19,7 +19,7 @@ from pathtemp._types import Array, FloatArray
 from pathtemp.diagnostics import rhat_ess
 from pathtemp.kernels import hmc
 from pathtemp.kernels.transport import AffineMap, Transport
-from pathtemp.learn import fit_transport
+from pathtemp.learn import fit_transport, median_spread
 from pathtemp.paths.geometric import LOG_ZERO, GeometricPath, log_density
 from pathtemp.run import Counts
 
@@ -119,14 +119,13 @@ def make_moves(path: GeometricPath, shape: MovesShape) -> Callable[..., Any]:
 
 
 def chart_of(theta: FloatArray, *, full: bool) -> AffineMap:
-    """Affine map fitted to the particles of one level."""
-    table: Transport = fit_transport(np.zeros(len(theta)), theta, positions=2, full=full)
-
-    def first(x: Array | None) -> Array | None:
-        return None if x is None else jnp.asarray(np.asarray(x)[0])
-
-    location, scale = jnp.asarray(np.asarray(table.location)[0]), jnp.asarray(np.exp(table.log_scale)[0])
-    return AffineMap(location, scale, first(table.factor), table.basis, first(table.gain))
+    """Affine map fitted to the particles of one level: full covariance, or the diagonal alone."""
+    if not full:
+        location, scale = jnp.asarray(theta.mean(axis=0)), jnp.asarray(median_spread(theta)[1])
+        return AffineMap(location, scale, None, jnp.asarray(np.zeros((theta.shape[1], 1))), jnp.asarray(np.zeros(1)))
+    table: Transport = fit_transport(np.zeros(len(theta)), theta, positions=2, full=True)
+    first = [np.asarray(x)[0] for x in (table.location, table.log_scale, table.factor)]
+    return AffineMap(jnp.asarray(first[0]), jnp.asarray(np.exp(first[1])), jnp.asarray(first[2]), None, None)
 
 
 def host_delta(energies: FloatArray) -> FloatArray:

@@ -123,6 +123,48 @@ def check_effective_tours(visits: FloatArray, *, fewest: int = 30) -> Check:
     return Check("effective tours", effective, fewest, effective >= fewest, "" if effective >= fewest else message)
 
 
+def check_long_tours(visits: FloatArray, *, most: float = 2.0, enough: int = 10) -> Check:
+    """No few tours stay at the target far longer than all others.
+
+    ``visits`` are the target draws of each tour. Were their tail exponential, the longest of n tours would stay about
+    mean * (log n + 3) at most. A handful of tours beyond that hold a part of the target that is hard to enter and
+    hard to leave, whose share rests on that handful; more than ``enough`` of them are a sample.
+    """
+    if len(visits) == 0:
+        return Check("long tours", float("nan"), most, True)
+    scale = float(visits.mean()) * (np.log(len(visits)) + 3.0)
+    ratio = float(visits.max()) / scale
+    long = int(np.count_nonzero(visits > most * scale))
+    passed = not 0 < long < enough
+    message = (
+        f"{long} of {len(visits)} tours stayed at the target (lam = 1) for up to {visits.max():.0f} draws, against "
+        f"{visits.mean():.1f} on average: they hold a part of it that is hard to enter and to leave, and its share "
+        f"rests on them alone; {MORE}, or choose a base that covers that part."
+    )
+    return Check("long tours", ratio, most, passed, "" if passed else message)
+
+
+def check_lost(early: FloatArray, final: FloatArray) -> Check:
+    """Nothing that was seen at the target early on has been lost since.
+
+    ``early`` and ``final`` are points (n, quantity) at lam = 1 of the annealing pass and the adaptive rounds, and of
+    the frozen rounds; the last quantity is the log density. An early point counts as lost when it lies beyond all final
+    ones by twice the distance between their extreme and their 95% quantile, or its log density above the highest by
+    the distance between highest and median.
+    """
+    if len(early) == 0 or len(final) < 20:
+        return Check("lost", 0.0, 0.0, True)
+    low, lower, upper, high = np.quantile(final, [0.0, 0.05, 0.95, 1.0], axis=0)
+    outside = (early > high + 2.0 * (high - upper)) | (early < low - 2.0 * (lower - low))
+    outside[:, -1] = early[:, -1] > 2.0 * high[-1] - np.median(final[:, -1]) + 1.0
+    lost = int(np.count_nonzero(outside.any(axis=1)))
+    message = (
+        f"{lost} of {len(early)} early draws at the target (lam = 1), of the annealing pass or the adaptive rounds, lie "
+        f"where no later draw came: a part of the target was found and lost again; {MORE}, or choose a base that covers it."
+    )
+    return Check("lost", lost, 0.0, lost == 0, "" if lost == 0 else message)
+
+
 def check_acceptance(acceptance: FloatArray, weight: FloatArray, lam: FloatArray, *, lowest: float = 0.4) -> Check:
     """HMC accepts often enough everywhere; arrays along the path, ``weight`` the number of moves at each position."""
     used = weight > 0

@@ -101,7 +101,6 @@ class Engine:
         self.leapfrogs = settings.leapfrogs_in(model.dim)
         self.counts = Counts()
         self.seconds = {"compile": 0.0, "anneal": 0.0, "adapt": 0.0, "sample": 0.0}
-        self.pool = Pool()
         self.rounds = 0
         self.rejected = 0
         self.reached = 0.0
@@ -109,6 +108,8 @@ class Engine:
         self._start = start
         self.parameters: KernelParameters
         self.state: State
+        self.pool: Pool
+        self.last_level: Level
         self._seed = np.uint32(seed % 2**32)
 
     def anneal(self, most_gradients: float, on_level: Callable[[float, int], None]) -> None:
@@ -141,8 +142,8 @@ class Engine:
         )
         self.counts = self.counts + spent
         self.reached = levels[-1].lam
-        for level in levels:
-            self.pool.add(from_level(level))
+        self.last_level = levels[-1]
+        self.pool = Pool([from_level(level) for level in levels])
         self.length = path_length(*self.pool.lam_delta())
         self.cells = cells_for(self.length)
         self._fit(np.array([level.log_step for level in levels]), np.array([level.lam for level in levels]))

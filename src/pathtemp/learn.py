@@ -14,6 +14,9 @@ FULL_DIM = 100
 RANK = 20
 """Directions of the low-rank part."""
 
+WIDE = 1000
+"""Draws wanted for each position in high dimension, where windows are twice as wide."""
+
 CLIP = 4.0
 """Standardised draws are clipped here, so that heavy tails cannot blow up scale and correlation."""
 
@@ -38,9 +41,9 @@ def fit_transport(s: FloatArray, theta: FloatArray, *, positions: int, full: boo
     factors = np.empty((positions, dim, dim)) if full else None
     standardised, node_weights = [], []
     for b, node in enumerate(nodes):
-        chosen, weight = _window(s, node, positions, wanted=60 + 4 * dim if full else 200)
+        chosen, weight = _window(s, node, positions, wanted=60 + 4 * dim if full else WIDE)
         x = theta[chosen]
-        centre, spread = _median_spread(x)
+        centre, spread = median_spread(x)
         u = np.clip((x - centre) / spread, -CLIP, CLIP)
         intercept, residual = _local_linear(s[chosen] - node, u, weight)
         variance = np.maximum(weight @ residual**2, 1e-4)
@@ -61,7 +64,7 @@ def fit_transport(s: FloatArray, theta: FloatArray, *, positions: int, full: boo
 def _window(s: FloatArray, node: float, positions: int, *, wanted: int) -> tuple[IntArray, FloatArray]:
     """Indices and normalised triangular weights of the draws near ``node``; widened until ``wanted`` draws are in."""
     distance = np.abs(s - node)
-    radius = 1.0 / (positions - 1)
+    radius = (1.0 if wanted < WIDE else 2.0) / (positions - 1)
     while radius < 1.0 and np.count_nonzero(distance < radius) < min(wanted, len(s)):
         radius *= 1.25
     chosen = np.flatnonzero(distance < radius)
@@ -72,7 +75,7 @@ def _window(s: FloatArray, node: float, positions: int, *, wanted: int) -> tuple
     return chosen, weight / weight.sum()
 
 
-def _median_spread(x: FloatArray, most: int = 512) -> tuple[FloatArray, FloatArray]:
+def median_spread(x: FloatArray, most: int = 512) -> tuple[FloatArray, FloatArray]:
     """Median and normal-consistent interquartile spread of each column, from at most ``most`` rows."""
     rows = x[:: max(1, len(x) // most)]
     low, centre, high = np.quantile(rows, [0.25, 0.5, 0.75], axis=0)

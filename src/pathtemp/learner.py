@@ -55,21 +55,20 @@ def from_record(record: Record) -> Draws:
 class Pool:
     """Draws of all rounds; the conditionals theta | lam never change, so all may be pooled (section 2.1).
 
-    The oldest are dropped, since early rounds have not reached equilibrium at every lam: after n rounds the first
-    third is gone, and theta is kept within a fixed memory.
+    The oldest are dropped, since they have not reached equilibrium at every lam: the annealing pass as soon as there
+    is a round, then the first third of all rounds. Theta is kept within a fixed memory.
     """
 
-    def __init__(self) -> None:
-        self._rounds: list[Draws] = []
+    def __init__(self, levels: list[Draws]) -> None:
+        self._rounds = levels
+        self._annealed = True
         self._dropped = 0
 
     def add(self, draws: Draws) -> None:
         """Add a round."""
+        if self._annealed:
+            self._rounds, self._annealed = [], False
         self._rounds.append(draws)
-
-    def forget(self) -> None:
-        """Drop everything, as after the annealing pass once rounds have replaced it."""
-        self._rounds.clear()
 
     def trim(self) -> None:
         """Drop the oldest third of all rounds ever added."""
@@ -96,6 +95,12 @@ class Pool:
             kept.append(draws)
             count += len(draws.theta)
         return np.concatenate([d.theta_lam for d in kept]), np.concatenate([d.theta for d in kept])
+
+
+def target_thetas(pool: Pool) -> FloatArray:
+    """The theta of the pooled rounds at lam = 1, shape (n, dim)."""
+    lam, theta = pool.lam_theta()
+    return theta[lam >= 1.0]
 
 
 def spread_of_delta(lam: FloatArray, delta: FloatArray, *, most: int = 100) -> tuple[FloatArray, FloatArray]:

@@ -20,7 +20,7 @@ class Settings:
         Iterations of one compiled round.
     leapfrogs
         Largest number of leapfrog steps of one HMC move, of which each iteration draws 1..leapfrogs; None for the
-        fourth root of the dimension, and two at least.
+        fourth root of the dimension.
     acceptance
         Target acceptance of HMC, to which step sizes adapt at each lam.
     orbit
@@ -67,9 +67,9 @@ class Settings:
         """Largest number of leapfrog steps in ``dim`` dimensions.
 
         >>> Settings().leapfrogs_in(10), Settings().leapfrogs_in(2000)
-        (2, 7)
+        (1, 6)
         """
-        return max(2, round(dim**0.25)) if self.leapfrogs is None else self.leapfrogs
+        return int(dim**0.25) if self.leapfrogs is None else self.leapfrogs
 
     def replace(self, **changes: Any) -> Settings:
         """A copy with some fields changed.

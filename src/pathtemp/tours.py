@@ -58,7 +58,7 @@ def standard_error(masses: Masses) -> FloatArray:
     """Standard error of log(x_k / x_0) by the delta method, over tours, or over chains where tours are few."""
     chains = len(masses.total)
     if masses.tours >= FEWEST_TOURS * chains and masses.finished[0] > 0:
-        x = np.maximum(masses.finished, 1e-300)
+        x = np.maximum(masses.finished, 1e-150)
         relative = masses.square / x**2 - 2.0 * masses.cross / (x * x[0]) + masses.square[0] / x[0] ** 2
         return np.sqrt(np.maximum(relative, 0.0))
     total = masses.total
@@ -87,3 +87,27 @@ class TripCounter:
             self._stage = np.where(base, 1, self._stage)
             self._stage = np.where(target & (self._stage == 1), 2, self._stage)
         return int(self.trips.sum()) - before
+
+
+class TargetVisits:
+    """Counts the target draws of every tour, by chain, across rounds."""
+
+    def __init__(self, chains: int) -> None:
+        self._current = np.zeros(chains)
+        self._finished: list[FloatArray] = []
+
+    def add(self, at_base: HostArray, at_target: HostArray) -> None:
+        """Feed one round, arrays of shape (iterations, chains)."""
+        for base, target in zip(np.asarray(at_base), np.asarray(at_target), strict=True):
+            self._finished.append(self._current[base & (self._current > 0)])
+            self._current = np.where(base, 0.0, self._current) + target
+
+    def values(self) -> FloatArray:
+        """Target draws of every tour that had any, those under way included.
+
+        >>> visits = TargetVisits(1)
+        >>> visits.add(np.array([[1], [0], [0], [1]], bool), np.array([[0], [1], [1], [0]], bool))
+        >>> visits.values().tolist()
+        [2.0]
+        """
+        return np.concatenate([*self._finished, self._current[self._current > 0]])

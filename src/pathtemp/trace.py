@@ -10,6 +10,7 @@ from pathtemp.estimators.khat import khat
 from pathtemp.kernels.rounds import Record
 from pathtemp.kernels.transported_hmc import KernelParameters
 from pathtemp.learner import NO_DENSITY, along_path
+from pathtemp.tours import TargetVisits
 
 MOST_POINTS = 4_000_000
 """Points of the path kept in memory; where there would be more, those of the first chains."""
@@ -24,8 +25,7 @@ class Trace:
     def __init__(self, chains: int) -> None:
         self._records: list[tuple[FloatArray, ...]] = []
         self._chains = chains
-        self._visits = np.zeros(chains)
-        self._tour_visits: list[FloatArray] = []
+        self.visits = TargetVisits(chains)
         self.returns = np.zeros(chains, int)
         self._acceptance: list[tuple[FloatArray, FloatArray]] = []
 
@@ -40,9 +40,7 @@ class Trace:
         self._records.append(tuple(np.asarray(x)[:, kept] for x in record[:4]))
         at_base = record.regenerated | (record.lam <= 0)
         self.returns += at_base.sum(axis=0)
-        for base, target in zip(at_base, record.lam >= 1, strict=True):
-            self._tour_visits.append(self._visits[base & (self._visits > 0)])
-            self._visits = np.where(base, 0.0, self._visits) + target
+        self.visits.add(at_base, record.lam >= 1)
         self._acceptance.append(along_path(record.position, record.acceptance, 20))
 
     def _field(self, index: int) -> FloatArray:
@@ -70,10 +68,6 @@ class Trace:
     def first(self) -> FloatArray:
         """First coordinate of theta."""
         return self._field(3)
-
-    def tour_visits(self) -> FloatArray:
-        """Target visits of every tour that had any, those under way included."""
-        return np.concatenate([*self._tour_visits, self._visits[self._visits > 0]])
 
     def acceptance(self) -> tuple[FloatArray, FloatArray]:
         """Mean HMC acceptance at 20 equispaced positions, and the number of moves there."""

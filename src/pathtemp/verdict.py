@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from pathtemp import diagnostics as gates
@@ -10,9 +12,10 @@ from pathtemp.curve import LogZ
 from pathtemp.engine import Engine
 from pathtemp.estimators.mbar import mbar, mbar_se
 from pathtemp.evaluate import energies_of, exact_draws
-from pathtemp.learner import spread_of_delta
+from pathtemp.learner import spread_of_delta, target_thetas
 from pathtemp.links import thermodynamic_length
 from pathtemp.run import Check, Diagnostics, RoundRecord, Run
+from pathtemp.tours import TargetVisits
 from pathtemp.trace import Trace
 
 MBAR_POINTS = 20_000
@@ -67,12 +70,19 @@ def second_estimate(trace: Trace) -> tuple[float, float]:
     return float(value), float(mbar_se(lam, delta, chain, grid)[-1])
 
 
-def judge(engine: Engine, trace: Trace, history: tuple[RoundRecord, ...], curve: LogZ, trips: int) -> Run:
-    """Draws, diagnostics and verdict of a run."""
+def judge(
+    engine: Engine,
+    trace: Trace,
+    early_visits: TargetVisits,
+    history: tuple[RoundRecord, ...],
+    curve: LogZ,
+    trips: int,
+) -> Run:
+    """Draws, diagnostics and verdict of a run; ``early_visits`` are those of the adaptive rounds."""
     visits = np.asarray(engine.state.target_visits)
     target, chains = rectangle(np.asarray(engine.state.target), visits)
-    energies = _target_energies(engine, target)
-    rhat, bulk, tail = gates.rhat_ess(np.concatenate([target, energies[..., None]], axis=2))
+    quantities = _with_energies(engine, _flat(target)).reshape(*target.shape[:2], -1)
+    rhat, bulk, tail = gates.rhat_ess(quantities)
     link = engine.parameters.link
     edges = link.host_at(np.linspace(0.0, 1.0, gates.BINS + 1))
     lam = trace.lam
@@ -86,7 +96,10 @@ def judge(engine: Engine, trace: Trace, history: tuple[RoundRecord, ...], curve:
         gates.check_coverage(lam, position, edges),
         gates.check_tours(trips),
         gates.check_stuck(trace.returns, lam.T if lam.size else np.zeros((1, len(trace.returns)))),
-        gates.check_effective_tours(trace.tour_visits()),
+        gates.check_effective_tours(trace.visits.values()),
+        gates.check_long_tours(trace.visits.values()),
+        _early(gates.check_long_tours(early_visits.values())),
+        gates.check_lost(_with_energies(engine, early_targets(engine)), _with_energies(engine, _flat(target))),
         gates.check_acceptance(acceptance, moves, link.host_at(np.linspace(0.0, 1.0, len(acceptance)))),
         gates.check_rhat(rhat, highest=engine.settings.rhat),
         gates.check_ess(min(bulk, tail)),
@@ -127,11 +140,27 @@ def judge(engine: Engine, trace: Trace, history: tuple[RoundRecord, ...], curve:
     )
 
 
-def _target_energies(engine: Engine, target: FloatArray) -> FloatArray:
-    """Log target density of the target draws, shape (chain, draw): the scalar that shows most."""
-    flat = target.reshape(-1, target.shape[-1])
-    values = energies_of(engine.path, flat)[:, 1] if len(flat) else np.empty(0)
-    return values.reshape(target.shape[:2])
+def early_targets(engine: Engine) -> FloatArray:
+    """Points seen at lam = 1 before the kernel was frozen: of the annealing pass and of the adaptive rounds."""
+    last = engine.last_level
+    annealed = last.theta if last.lam >= 1.0 else last.theta[:0]
+    return np.concatenate([annealed, target_thetas(engine.pool)])
+
+
+def _flat(draws: FloatArray) -> FloatArray:
+    return draws.reshape(-1, draws.shape[-1])
+
+
+def _with_energies(engine: Engine, theta: FloatArray) -> FloatArray:
+    """Points (n, dim) with their log target density as one more column: the scalar that shows most."""
+    energies = energies_of(engine.path, theta)[:, 1:] if len(theta) else np.empty((0, 1))
+    return np.concatenate([theta, energies], axis=1)
+
+
+def _early(check: Check) -> Check:
+    """The same gate, said of the adaptive rounds."""
+    message = check.message and f"In the adaptive rounds, {check.message[0].lower()}{check.message[1:]}"
+    return replace(check, name=f"early {check.name}", message=message)
 
 
 def _check_draws(engine: Engine, target: FloatArray, chains: IntArray, visits: IntArray) -> Check:
