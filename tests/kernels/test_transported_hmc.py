@@ -1,0 +1,260 @@
+"""One iteration of the default kernel leaves the joint law invariant, exactly, whatever its parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from stationary import ACCEPTED, CHAINS, PROBLEMS, QUICK, REFUSED, exact_draws, law, rough_transport, worst_p_value
+
+from pathtemp._types import Key, Sampler
+from pathtemp.kernels import hmc, lam_given_theta, transported_hmc
+from pathtemp.kernels.lam_given_theta import PseudoPrior
+from pathtemp.kernels.transport import AffineMap, Transport
+from pathtemp.kernels.transported_hmc import ChainState, KernelParameters, Step
+from pathtemp.links import MetricLink
+from pathtemp.paths.geometric import GeometricPath
+
+POINTS = 6
+LOG_STEP = {
+    "mixture": np.log([1.6, 1.2, 1.2, 1.0]),
+    "beta_binomial": np.log([1.2, 0.9, 0.6, 0.45]),
+    "correlated": np.log([0.7, 0.6, 0.5, 0.45]),
+}
+Kernel = Callable[..., tuple[ChainState, Step]]
+
+
+def parameters(name: str, *, full: bool = True, orbit: bool = True, pinned: bool = False) -> KernelParameters:
+    exact = law(name)
+    return KernelParameters(
+        exact.link,
+        exact.prior,
+        rough_transport(exact.problem.model.dim, full=full, size=0.4, seed=1),
+        jnp.asarray(LOG_STEP[name]),
+        orbit=jnp.asarray(orbit),
+        pinned=jnp.asarray(pinned),
+    )
+
+
+def kernel(name: str, sample_base: Sampler | None) -> Kernel:
+    """The compiled iteration of many chains: (keys, state, steps, spacing, parameters)."""
+    exact = law(name)
+
+    def iterate(key: Key, state: ChainState, steps: int, spacing: float, parameters: KernelParameters) -> object:
+        return transported_hmc.iterate(
+            key,
+            state,
+            steps,
+            spacing,
+            parameters,
+            path=exact.path,
+            sample_base=sample_base,
+            lattice_points=POINTS,
+        )
+
+    return jax.jit(jax.vmap(iterate, (0, 0, None, None, None)), compiler_options=QUICK)
+
+
+@cache
+def kept_kernel(name: str, *, sampled: bool) -> Kernel:
+    return kernel(name, law(name).problem.model.sample_base if sampled else None)
+
+
+@cache
+def start(name: str) -> ChainState:
+    theta, a = exact_draws(law(name), 0)
+    energies = jax.jit(jax.vmap(law(name).path.energies))(theta)
+    return ChainState(jnp.asarray(theta), jnp.asarray(a), energies)
+
+
+def move(
+    name: str, iterate: Kernel, chosen: KernelParameters, *, steps: int = 2, width: float = 1.0, iterations: int = 1
+) -> tuple[float, ChainState, Step]:
+    """Move chains from the exact law: the worst p-value, where they are, and what was done last."""
+    state = start(name)
+    for i in range(iterations):
+        keys = jax.random.split(jax.random.key(7 + i), CHAINS)
+        state, made = iterate(keys, state, steps, 2.0 * width / POINTS, chosen)
+    state, made = jax.device_get((state, made))
+    return worst_p_value(law(name), exact_draws(law(name), 0), (state.theta, state.a)), state, made
+
+
+def rejected_share(made: Step) -> float:
+    """Share of the HMC moves (not the exact draws) that are rejected on average."""
+    return float(1.0 - made.acceptance[~made.regenerated].mean())
+
+
+@pytest.mark.parametrize(
+    ("name", "sampled", "full", "orbit", "steps", "width"),
+    [
+        ("mixture", True, True, True, 1, 1.0),
+        ("mixture", True, True, True, 3, 0.125),
+        ("beta_binomial", True, True, True, 3, 1.0),
+        ("beta_binomial", True, True, False, 1, 1.0),
+        ("beta_binomial", False, True, True, 2, 0.5),
+        ("correlated", True, True, True, 1, 0.5),
+        ("correlated", True, True, True, 3, 1.0),
+        ("correlated", True, False, True, 2, 0.25),
+        ("correlated", True, False, False, 2, 1.0),
+        ("correlated", False, True, True, 2, 0.125),
+    ],
+)
+def test_one_iteration_from_the_exact_law_stays_in_it(
+    name: str, sampled: bool, full: bool, orbit: bool, steps: int, width: float
+) -> None:
+    chosen = parameters(name, full=full, orbit=orbit)
+    p_value, _, made = move(name, kept_kernel(name, sampled=sampled), chosen, steps=steps, width=width)
+    assert p_value > ACCEPTED
+    assert 0.15 < rejected_share(made) < 0.45
+    assert np.any(made.regenerated) == sampled
+    assert np.any(made.orbit_jump > 0) == orbit
+
+
+@pytest.mark.parametrize("name", sorted(PROBLEMS))
+def test_a_pinned_chain_keeps_its_a_and_the_law_of_theta_given_it(name: str) -> None:
+    chosen = parameters(name, pinned=True)
+    p_value, state, made = move(name, kept_kernel(name, sampled=True), chosen)
+    assert p_value > ACCEPTED
+    np.testing.assert_array_equal(state.a, start(name).a)
+    assert np.all(made.plain_jump == 0)
+    assert np.all(made.orbit_jump == 0)
+    assert np.mean(np.any(state.theta != start(name).theta, axis=1)) > 0.5
+
+
+def test_many_iterations_stay_in_the_law_and_carry_their_energies() -> None:
+    name = "correlated"
+    p_value, state, _ = move(name, kept_kernel(name, sampled=True), parameters(name), width=0.5, iterations=6)
+    assert p_value > ACCEPTED
+    energies = jax.jit(jax.vmap(law(name).path.energies))(state.theta)
+    np.testing.assert_allclose(state.energies, energies, rtol=1e-9, atol=1e-9)
+
+
+def test_regeneration_is_a_fresh_base_draw_at_lam_zero_and_nowhere_else() -> None:
+    name = "mixture"
+    chosen = parameters(name, orbit=False)
+    _, state, made = move(name, kept_kernel(name, sampled=True), chosen)
+    lam = law(name).lam(np.asarray(start(name).a))
+    np.testing.assert_array_equal(made.regenerated, lam <= 0)
+    np.testing.assert_array_equal(made.acceptance[lam <= 0], 1.0)
+    assert np.all(state.theta[lam <= 0] != start(name).theta[lam <= 0])
+
+
+def test_conditional_masses_of_both_moves_average_to_the_law_of_a() -> None:
+    """What the Rao-Blackwell estimators sum: each iteration's bin probabilities have the bins' exact masses as mean."""
+    name = "mixture"
+    exact = law(name)
+    _, _, made = move(name, kept_kernel(name, sampled=True), parameters(name))
+    positions = np.concatenate([[0.0], np.linspace(0.1, 0.8, exact.link.cells + 1), [1.0]])
+    # The distribution function on the circle covers the folded one in its first half.
+    expected = 2.0 * np.diff(exact.uniform(positions))
+    for masses in (made.orbit_masses, made.plain_masses):
+        np.testing.assert_allclose(masses.sum(axis=1), 1.0, rtol=1e-12)
+        z = (masses.mean(axis=0) - expected) / masses.std(axis=0) * np.sqrt(CHAINS)
+        assert np.abs(z).max() < 4.5
+
+
+def test_points_without_density_are_counted_and_refused() -> None:
+    exact = law("mixture")
+    half = GeometricPath(exact.path.log_base, lambda x: jnp.where(x[0] > 0, exact.path.log_target(x), jnp.nan))
+    state = start("mixture")
+    here = np.asarray((state.theta[:, 0] > 0) | (exact.lam(np.asarray(state.a)) <= 0))
+    state = ChainState(state.theta[here], state.a[here], jax.vmap(half.energies)(state.theta[here]))
+
+    def iterate(key: Key, state: ChainState) -> tuple[ChainState, Step]:
+        return transported_hmc.iterate(
+            key,
+            state,
+            jnp.asarray(2),
+            jnp.asarray(2.0 / POINTS),
+            parameters("mixture"),
+            path=half,
+            sample_base=exact.problem.model.sample_base,
+            lattice_points=POINTS,
+        )
+
+    keys = jax.random.split(jax.random.key(0), len(state.a))
+    after, made = jax.device_get(jax.jit(jax.vmap(iterate), compiler_options=QUICK)(keys, state))
+    lam = exact.lam(after.a)
+    assert np.all(after.theta[lam > 0] > 0)
+    assert np.any(after.theta[lam <= 0] < 0)
+    assert made.rejected.sum() > 0
+    for x in (*after[:2], made.acceptance, made.orbit_masses, made.plain_masses):
+        assert np.all(np.isfinite(x))
+
+
+def wrong_sign_of_the_jacobian(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = Transport.orbit
+    monkeypatch.setattr(Transport, "orbit", lambda self, z, s: (right(self, z, s)[0], -right(self, z, s)[1]))
+
+
+def wrong_sign_of_log_c_given_theta(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = lam_given_theta.log_masses
+    monkeypatch.setattr(
+        lam_given_theta,
+        "log_masses",
+        lambda delta, link, prior: right(delta, link, PseudoPrior(-prior.log_c, -prior.at_base)),
+    )
+
+
+def wrong_sign_of_kinetic_energy(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = hmc.propose
+
+    def wrong(*args: object) -> hmc.Proposal:
+        end = right(*args)  # type: ignore[arg-type]
+        return end._replace(kinetic_fall=-end.kinetic_fall)
+
+    monkeypatch.setattr(hmc, "propose", wrong)
+
+
+def always_accept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hmc, "acceptance", lambda ratio: jnp.ones_like(ratio))
+
+
+def inverse_forgets_the_location(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = AffineMap.inverse
+    monkeypatch.setattr(
+        AffineMap, "inverse", lambda self, theta: right(replace(self, location=0.0 * self.location), theta)
+    )
+
+
+def exact_draws_above_the_base_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lam below .1 taken for zero by the kernel, and not by the law."""
+    right = MetricLink.__call__
+
+    def wrong(self: MetricLink, a: jax.Array) -> jax.Array:
+        lam = right(self, a)
+        return jnp.where(lam < 0.1, 0.0, lam)
+
+    monkeypatch.setattr(MetricLink, "__call__", wrong)
+
+
+@pytest.mark.parametrize(
+    ("plant", "width"),
+    [
+        (wrong_sign_of_the_jacobian, 0.5),
+        (wrong_sign_of_log_c_given_theta, 1.0),
+        (wrong_sign_of_kinetic_energy, 1.0),
+        (always_accept, 1.0),
+        (inverse_forgets_the_location, 1.0),
+        (exact_draws_above_the_base_too, 1.0),
+    ],
+)
+def test_a_planted_bug_is_seen(
+    plant: Callable[[pytest.MonkeyPatch], None], width: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plant(monkeypatch)
+    iterate = kernel("correlated", law("correlated").problem.model.sample_base)
+    # The other moves repair part of what one breaks, so a few iterations let it add up.
+    assert move("correlated", iterate, parameters("correlated"), width=width, iterations=6)[0] < REFUSED
+
+
+def test_base_draws_of_the_wrong_scale_are_seen() -> None:
+    sample = law("correlated").problem.model.sample_base
+    assert sample is not None
+    iterate = kernel("correlated", lambda key: 1.2 * sample(key))
+    assert move("correlated", iterate, parameters("correlated"), iterations=6)[0] < REFUSED
