@@ -1,0 +1,1 @@
+"""What pathtemp reaches on problems with known answers; see README.md beside this file."""

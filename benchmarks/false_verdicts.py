@@ -1,0 +1,121 @@
+"""Does a run that cannot work ever call itself converged?
+
+    python -m benchmarks.false_verdicts [--seeds 4] [--only FAMILY] [--out benchmarks/results/false_verdicts.csv]
+
+A converged run is FALSE when its log z is off by more than 4 se + .05, or the share of a mode by more than half of
+itself, although some draw of the run near lam = 1, in whatever phase, had visited what it misses. A run that has
+never seen a mode cannot know of it: where all that a converged run misses was never visited, it is listed as unseen.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+
+import pathtemp as pt
+from benchmarks.impossible import SCENARIOS, Scenario
+from benchmarks.measure import Row, flat_draws, markdown, shares, table
+from benchmarks.watch import Witness, watched
+from pathtemp._types import FloatArray
+
+BoolArray = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
+
+
+def judge(problem: pt.testing.Problem, fit: pt.Fit, witness: Witness) -> Row:
+    """What the run said and what was true."""
+    value, se = fit.log_marginal_likelihood
+    error = value - problem.log_z_end
+    off = not abs(error) <= 4.0 * se + 0.05
+    missed, seen, share = missed_modes(problem, fit, witness)
+    wrong = off or bool(missed.any())
+    known = bool((missed & seen).any()) or (off and not missed.any())
+    said = "right" if not wrong else "FALSE" if known else "unseen"
+    outcome = said if fit.converged else "warned"
+    return {
+        "outcome": outcome,
+        "converged": fit.converged,
+        "failed": "; ".join(check.name for check in fit.diagnostics.checks if not check.passed),
+        "error": error,
+        "se": se,
+        "wrong": wrong,
+        "share": float(share[-1]) if len(share) else float("nan"),
+        **{f"{phase}_visits": int(visits[-1]) for phase, visits in witness.visits.items()},
+        "modes_missed": int(missed.sum()),
+        "modes_missed_but_seen": int((missed & seen).sum()),
+        "tours": fit.diagnostics.tours,
+        "khat": fit.diagnostics.khat,
+    }
+
+
+def missed_modes(problem: pt.testing.Problem, fit: pt.Fit, witness: Witness) -> tuple[BoolArray, BoolArray, FloatArray]:
+    """Modes whose share is off by more than half of itself, those ever visited, and the shares of the draws.
+
+    Off by more than chance, too: more than four standard errors of as many independent draws as the fit claims.
+    """
+    if problem.shares is None:
+        return np.zeros(1, bool), np.ones(1, bool), np.empty(0)
+    share, truth = shares(problem, flat_draws(fit)), problem.shares
+    ess = np.nan_to_num(fit.diagnostics.ess_bulk, nan=1.0)
+    chance = 4.0 * np.sqrt(truth * (1.0 - truth) / max(ess, 1.0))
+    missed = np.abs(share - truth) > np.maximum(0.5 * truth, chance)
+    return missed, witness.seen | (share > 0), share
+
+
+def run(scenario: Scenario, seed: int, problem: pt.testing.Problem) -> Row:
+    """One run of a scenario, watched."""
+    began = time.perf_counter()
+    with watched(problem) as witness:
+        fit = pt.temper(problem.model, budget=scenario.budget, chains=scenario.chains, seed=seed, progress=False)
+    about = {"family": scenario.family, "scenario": scenario.name, "seed": seed, "budget": scenario.budget}
+    return about | judge(problem, fit, witness) | {"seconds": time.perf_counter() - began}
+
+
+def line(row: Row) -> list[str]:
+    """One line of the printed table."""
+    visits = "/".join(str(row[f"{phase}_visits"]) for phase in ("anneal", "adapt", "sample"))
+    cells = (row["family"], row["scenario"], row["seed"], row["outcome"], row["failed"])
+    numbers = (f"{row['error']:+.3f}", f"{row['se']:.3f}", f"{row['share']:.3f}", visits)
+    return [*map(str, cells), *numbers]
+
+
+HEADER = [
+    "family",
+    "scenario",
+    "seed",
+    "outcome",
+    "gates that failed",
+    "log z error",
+    "se",
+    "last mode's share",
+    "its visits: anneal/adapt/sample",
+]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--seeds", type=int, default=4)
+    parser.add_argument("--only", choices=sorted({s.family for s in SCENARIOS}))
+    parser.add_argument("--out", type=Path, default=Path("benchmarks/results/false_verdicts.csv"))
+    options = parser.parse_args()
+    rows = []
+    with table(options.out) as append:
+        for scenario in SCENARIOS:
+            if options.only not in (None, scenario.family):
+                continue
+            problem = scenario.make()
+            for seed in range(options.seeds):
+                rows.append(run(scenario, seed, problem))
+                append(rows[-1])
+                print(" | ".join(line(rows[-1])), flush=True)
+    print(markdown(HEADER, map(line, rows)))
+    outcomes = Counter(row["outcome"] for row in rows)
+    print(f"\n{len(rows)} runs: " + ", ".join(f"{count} {name}" for name, count in outcomes.most_common()))
+    print(f"false converged: {outcomes['FALSE']}")
+
+
+if __name__ == "__main__":
+    main()
