@@ -47,9 +47,7 @@ def exact_trace(problem: Problem, rng: np.random.Generator, draws: int = 1600, c
 
 
 def z_scores(problem: Problem, seeds: int = 40, **options: int) -> np.ndarray:
-    curves = [
-        log_z_curve(exact_trace(problem, np.random.default_rng(s), **options), CELLS) for s in range(seeds)
-    ]
+    curves = [log_z_curve(exact_trace(problem, np.random.default_rng(s), **options), CELLS) for s in range(seeds)]
     return np.array([(c.mean[-1] - problem.log_z_end) / c.stderr[-1] for c in curves])
 
 
