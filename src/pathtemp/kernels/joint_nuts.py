@@ -128,9 +128,7 @@ def transition(
     kernel = blackjax.nuts.build_kernel()
 
     def step(key: Key, state: Any) -> tuple[Any, Any]:
-        moved: tuple[Any, Any] = kernel(
-            key, state, lambda x: joint(x, log_c), step_size, inverse_mass, max_depth
-        )
+        moved: tuple[Any, Any] = kernel(key, state, lambda x: joint(x, log_c), step_size, inverse_mass, max_depth)
         return moved
 
     return step
