@@ -43,7 +43,7 @@ def test_programs_that_cannot_be_augmented_say_why() -> None:
         augment("parameters { real x; } model { x ~ normal(0, 1); }")
     with pytest.raises(InputError, match="line 1: the name pathtemp_a is reserved"):
         augment("parameters { real pathtemp_a; } alternative model { }")
-    with pytest.raises(InputError, match="line 2, column 33: Identifier 'no' not in scope"):
+    with pytest.raises(InputError, match=r"line 2, column 33: Identifier .no. not in scope"):
         augment("parameters { real x; }\nalternative model {x ~ normal(0, no); }")
 
 

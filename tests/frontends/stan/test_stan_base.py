@@ -13,6 +13,8 @@ from stan_programs import load, path
 import pathtemp.bases as bases
 from pathtemp.errors import InputError
 from pathtemp.frontends.stan import from_stan
+from pathtemp.frontends.stan.python_base import python_base
+from pathtemp.frontends.stan.simplex import LogRatioSimplex
 
 dist = pytest.importorskip("numpyro.distributions")
 pytestmark = pytest.mark.usefixtures("compiled")
@@ -57,6 +59,39 @@ def test_exact_draws_of_the_base_are_on_the_unconstrained_scale_of_stan() -> Non
     np.testing.assert_allclose(draws["shares"].mean(axis=0), [[0.1, 0.2, 0.3, 0.4], [0.4, 0.3, 0.2, 0.1]], atol=0.02)
     np.testing.assert_allclose(draws["Ms"].mean(axis=0)[:, :, 0], [[3, 5], [4, 6]], atol=5 * se)
     assert np.isfinite(jax.vmap(model.log_target)(flat)).all()
+
+
+class Pretended:
+    """An instance of `parameters { array[2] simplex[3] w; real x; }` with the simplex of later versions of Stan."""
+
+    dim = 5
+    unconstrained_names = ("w.1.1", "w.2.1", "w.1.2", "w.2.2", "x")
+
+    def names(self) -> list[str]:
+        return ["w.1.1", "w.2.1", "w.1.2", "w.2.2", "w.1.3", "w.2.3", "x"]
+
+    def constrain(self, theta: np.ndarray) -> tuple[np.ndarray, list[str]]:
+        shares = np.asarray(LogRatioSimplex()(jnp.asarray(theta[:, :4].reshape(-1, 2, 2))))
+        return np.concatenate([shares.swapaxes(1, 2).reshape(-1, 6), theta[:, 4:]], axis=1), []
+
+
+def test_the_simplex_of_later_versions_of_stan() -> None:
+    alpha = np.array([[1.0, 2.0, 3.0], [3.0, 2.0, 2.0]])
+    base = {"x": dist.Normal(0.0, 1.0), "w": dist.Dirichlet(alpha)}
+    log_prob, sample = python_base(base, Pretended())  # type: ignore[arg-type]
+    u = np.array([0.3, -0.7, 1.1, 0.2, 0.5])
+    shares = np.asarray(LogRatioSimplex()(jnp.asarray(u[:4].reshape(2, 2))))
+    np.testing.assert_allclose(shares.sum(axis=1), 1.0)
+    np.testing.assert_allclose(LogRatioSimplex().inv(jnp.asarray(shares)), u[:4].reshape(2, 2), atol=1e-12)
+    expected = dist.Normal(0, 1).log_prob(0.5) + dist.Dirichlet(alpha).log_prob(shares).sum()
+    for k in range(2):  # the Jacobian of the first two shares
+        jacobian = jax.jacobian(lambda x: LogRatioSimplex()(x)[:2])(jnp.asarray(u[2 * k : 2 * k + 2]))
+        expected += np.log(abs(np.linalg.det(jacobian)))
+    assert log_prob(jnp.asarray(u)) == pytest.approx(float(expected), rel=1e-9)
+    assert sample is not None
+    draws = jax.jit(jax.vmap(sample))(jax.random.split(jax.random.key(0), 4000))
+    means = LogRatioSimplex()(draws[:, :4].reshape(-1, 2, 2)).mean(axis=0)
+    np.testing.assert_allclose(means, alpha / alpha.sum(axis=1, keepdims=True), atol=0.02)
 
 
 def test_a_distribution_over_the_flat_vector_is_on_the_unconstrained_scale() -> None:

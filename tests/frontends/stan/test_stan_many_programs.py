@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import jax
 import numpy as np
@@ -11,6 +12,7 @@ from stan_programs import EVERYTHING, FOLDER, augmented, load, path
 
 from pathtemp.frontends.stan import from_stan
 from pathtemp.frontends.stan.augment import augmented_data
+from pathtemp.model import Model
 
 pytestmark = [pytest.mark.stan_full, pytest.mark.usefixtures("toolchain")]
 TRUNCATED_BY_SOLVERS = {"stiff_ode": 1e-2, "ode_and_reduce_sum": 1e-4, "algebra_and_integral": 1e-4}
@@ -27,16 +29,12 @@ AUGMENTED = (
 )
 
 
-def test_there_are_enough_of_them() -> None:
-    assert len(EVERYTHING) >= 30
+EXAMPLES = sorted((Path(__file__).parents[3] / "examples" / "stan").glob("*.stan"))
 
 
-@pytest.mark.parametrize("name", EVERYTHING)
-def test_a_program_builds_and_agrees_with_finite_differences(name: str) -> None:
-    model = load(name, **BASES.get(name, {}))
+def agrees_with_finite_differences(model: Model, tolerance: float) -> None:
     points = np.random.default_rng(5).uniform(-0.8, 0.8, (3, model.dim))
     steps = 1e-5 * np.eye(model.dim)
-    tolerance = TRUNCATED_BY_SOLVERS.get(name, 5e-6)
     for density in (model.log_base, model.log_target):
         value, gradient = jax.jit(jax.vmap(jax.value_and_grad(density)))(points)
         assert np.isfinite(value).all()
@@ -46,6 +44,21 @@ def test_a_program_builds_and_agrees_with_finite_differences(name: str) -> None:
     draws = model.draws(points)
     assert all(len(values) == 3 and np.isfinite(values).all() for values in draws.values())
     assert set(model.layout.shapes) <= set(draws)
+
+
+@pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: file.stem)
+def test_the_examples_build(file: Path) -> None:
+    agrees_with_finite_differences(from_stan(file, file.with_suffix(".json")), 5e-6)
+
+
+def test_there_are_enough_of_them() -> None:
+    assert len(EVERYTHING) >= 30
+
+
+@pytest.mark.parametrize("name", EVERYTHING)
+def test_a_program_builds_and_agrees_with_finite_differences(name: str) -> None:
+    model = load(name, **BASES.get(name, {}))
+    agrees_with_finite_differences(model, TRUNCATED_BY_SOLVERS.get(name, 5e-6))
 
 
 @pytest.mark.parametrize("name", AUGMENTED)

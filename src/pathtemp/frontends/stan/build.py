@@ -26,7 +26,7 @@ from pathtemp.frontends.stan.toolchain import Compiler, Stan, find_stan, require
 
 SHIM = Path(__file__).parent / "shim"
 _STANC_FLAGS = ("--O1", "--name=pathtemp_model", f"--filename-in-msg={GENERATED}")
-_STANC_ERROR = re.compile(rf"'{re.escape(GENERATED)}', line (\d+), column (\d+)")
+_STANC_ERROR = re.compile(rf"['\"]{re.escape(GENERATED)}['\"], line (\d+), column (\d+)")
 
 
 def stanc(source: Source, *flags: str) -> str:

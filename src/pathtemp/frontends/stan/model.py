@@ -74,6 +74,10 @@ def from_stan(
 ) -> Model:
     """A model from a Stan program: its model block is the target, its ``alternative model`` block the base.
 
+    ::
+
+        fit = pt.temper(pt.from_stan("cauchy.stan", {"y": 10.0}), seed=1)
+
     Parameters
     ----------
     program

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from pathtemp._types import Array, FloatArray, Key, LogDensity, Sampler
@@ -13,7 +14,9 @@ from pathtemp.bases import Base, as_base
 from pathtemp.errors import InputError
 from pathtemp.frontends.stan.library import Instance
 from pathtemp.frontends.stan.names import Variable, variables
+from pathtemp.frontends.stan.simplex import LogRatioSimplex
 from pathtemp.layout import Layout
+from pathtemp.transforms import Transform, invert
 
 PROBES = 4
 """Random points at which the transforms of the base are held against Stan's."""
@@ -54,43 +57,62 @@ def _by_name(psi: Base, instance: Instance) -> tuple[LogDensity, Sampler | None]
     if missing or unknown:
         what = f"has no distribution for {missing}" if missing else f"names {unknown}, which the program does not have"
         raise InputError(f"base: it {what}; the parameters are {list(free)}")
-    order = _matching_order(psi.layout, free, instance)
+    order, other = _match(psi.layout, free, instance)
     back = np.argsort(order)
 
     def log_prob(x: Array) -> Array:
-        return psi.log_prob(x[order])
+        parts, log_ratio = psi.layout.unravel(x[order]), jnp.zeros(())
+        for name, stan in other.items():
+            mine, u = psi.layout.transforms[name], parts[name]
+            y = stan(u)
+            parts[name] = invert(mine, y)
+            log_ratio += jnp.sum(stan.log_abs_det_jacobian(u, y))
+            log_ratio -= jnp.sum(mine.log_abs_det_jacobian(parts[name], y))
+        value = psi.log_prob(psi.layout.ravel(parts)) + log_ratio
+        return jnp.where(jnp.isnan(value), -jnp.inf, value)
 
     sample = psi.sample
     if sample is None:
         return log_prob, None
 
     def draw(key: Key) -> Array:
-        return sample(key)[back]
+        parts = psi.layout.unravel(sample(key))
+        for name, stan in other.items():
+            parts[name] = invert(stan, psi.layout.transforms[name](parts[name]))
+        return psi.layout.ravel(parts)[back]
 
     return log_prob, draw
 
 
-def _matching_order(layout: Layout, free: Mapping[str, Variable], instance: Instance) -> np.ndarray:
-    """The permutation that takes Stan's flat vector to the base's, checked at random points."""
+def _match(layout: Layout, free: Mapping[str, Variable], instance: Instance) -> tuple[np.ndarray, dict[str, Transform]]:
+    """Where each coordinate of the base lies in Stan's flat vector, and Stan's transforms that are not the base's.
+
+    Both are found by trying: a choice is right where the constrained values agree at random points.
+    """
     points = np.random.default_rng(0).uniform(-1.5, 1.5, (PROBES, instance.dim))
     rows, failures = instance.constrain(points)
     if failures:
         raise InputError(f"base: Stan cannot constrain a point ({failures[0]})")
     constrained = {v.name: v.take(rows) for v in variables(instance.names())}
     order: list[int] = []
+    other: dict[str, Transform] = {}
     for name, shape in layout.shapes.items():
         block = np.array(sorted(free[name].columns))
-        size = int(np.prod(shape))
-        candidates = [block[k] for k in _storage_orders(shape)] if size == len(block) else []
-        fits = (k for k in candidates if _agrees(layout, name, points[:, k].reshape(-1, *shape), constrained[name]))
-        found = next(fits, None)
+        stored = [block[k] for k in _storage_orders(shape)] if int(np.prod(shape)) == len(block) else []
+        own = layout.transforms.get(name)
+        simplex = constrained[name].shape[1:] == (*shape[:-1], *(n + 1 for n in shape[-1:])) and bool(shape)
+        choices = [(k, t) for t in (own, *([LogRatioSimplex()] if simplex else [])) for k in stored]
+        right = (c for c in choices if _agrees(c[1], points[:, c[0]].reshape(-1, *shape), constrained[name]))
+        found = next(right, None)
         if found is None:
             raise InputError(
                 f"base: the distribution of {name!r} has not the shape {constrained[name].shape[1:]} or not "
                 "the support that the program declares for it"
             )
-        order += found.tolist()
-    return np.array(order)
+        order += found[0].tolist()
+        if found[1] is not None and found[1] is not own:
+            other[name] = found[1]
+    return np.array(order), other
 
 
 def _storage_orders(shape: tuple[int, ...]) -> list[np.ndarray]:
@@ -102,8 +124,7 @@ def _storage_orders(shape: tuple[int, ...]) -> list[np.ndarray]:
     return [index, by_columns]
 
 
-def _agrees(layout: Layout, name: str, free: FloatArray, constrained: FloatArray) -> bool:
-    """Whether the base's transform gives Stan's constrained values."""
-    transform: Any = layout.transforms.get(name, lambda x: x)
-    values = np.asarray(jax.jit(jax.vmap(transform))(free))
+def _agrees(transform: Transform | None, free: FloatArray, constrained: FloatArray) -> bool:
+    """Whether the transform gives Stan's constrained values."""
+    values = free if transform is None else np.asarray(jax.jit(jax.vmap(transform))(free))
     return values.shape == constrained.shape and np.allclose(values, constrained, rtol=1e-9, atol=1e-12)

@@ -17,7 +17,7 @@ UNNAMED = "the Stan program"
 """What messages call a program that was given as text."""
 
 _INCLUDE = re.compile(r'#include[ \t]+(?:<([^>\n]+)>|"([^"\n]+)"|([^\s<"][^\s]*))[ \t]*')
-_LOCATION = re.compile(rf"(?:file )?'?{re.escape(GENERATED)}'?, line (\d+)")
+_LOCATION = re.compile(rf"(?:file )?['\"]?{re.escape(GENERATED)}['\"]?, line (\d+)")
 
 
 @dataclass(frozen=True)
