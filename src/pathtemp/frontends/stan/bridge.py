@@ -54,6 +54,13 @@ class StanDensity:
         """Evaluations so far that the program rejected or that gave NaN."""
         return self._route.rejections
 
+    @property
+    def number(self) -> int:
+        """Number by which XLA knows the density."""
+        if not isinstance(self._route, _FfiRoute):
+            raise InputError("number: without a C++ compiler XLA knows no Stan density by itself")
+        return self._route.number
+
     def note_rejection(self, message: str) -> None:
         """Show what Stan said of the first rejected point."""
         said = " ".join(self.instance.translate(message).split())
@@ -80,7 +87,7 @@ class _FfiRoute:
 
     def __init__(self, density: StanDensity) -> None:
         instance = density.instance
-        self._library = _bridge()
+        self._library = loaded_bridge()
         first = _RejectionCallback(lambda _, message: density.note_rejection(message.decode(errors="replace")))
         number = self._library.pathtemp_register(
             instance.pointer,
@@ -157,7 +164,7 @@ _FOREVER: list[Any] = []  # compiled XLA code may call these as long as the proc
 
 
 @functools.cache
-def _bridge() -> ctypes.CDLL:
+def loaded_bridge() -> ctypes.CDLL:
     """The library between XLA and Stan, registered with JAX."""
     compiler = find_compiler()
     assert compiler is not None
@@ -172,4 +179,7 @@ def _bridge() -> ctypes.CDLL:
     library.pathtemp_register.restype = ctypes.c_int64
     library.pathtemp_rejections.argtypes = [ctypes.c_int64]
     library.pathtemp_rejections.restype = ctypes.c_int64
+    pointer = ctypes.c_void_p
+    library.pathtemp_repeat.argtypes = [ctypes.c_int64] * 3 + [pointer] * 3
+    library.pathtemp_repeat.restype = None
     return library
