@@ -60,8 +60,8 @@ class Instance:
     source
         What the program was compiled from, so that messages name the user's lines; None where that is not
         known.
-    pointer
-        A model that another owner constructed from the library.
+    owner
+        A ``bridgestan.StanModel`` to use, in place of a model of our own; it is kept alive.
     """
 
     def __init__(
@@ -71,12 +71,13 @@ class Instance:
         *,
         seed: int = 0,
         source: Source | None = None,
-        pointer: int | None = None,
+        owner: Any = None,
     ) -> None:
         self.path = Path(path)
         self.source = source
         self._library = _load(str(self.path))
-        self.pointer = self._construct(data, seed) if pointer is None else pointer
+        self._owner = owner
+        self.pointer = self._construct(data, seed) if owner is None else int(owner.model)
         self.dim = int(self._library.bs_param_unc_num(self.pointer))
         self.unconstrained_names = _split(self._library.bs_param_unc_names(self.pointer))
         info = self._library.bs_model_info(self.pointer).decode()
@@ -138,7 +139,7 @@ class Instance:
 
     def _construct(self, data: str, seed: int) -> int:
         error = ctypes.c_void_p()
-        pointer = self._library.bs_model_construct(data.encode(), seed, ctypes.byref(error))
+        pointer = self._library.bs_model_construct(data.encode(), seed % 2**32, ctypes.byref(error))
         if not pointer:
             raise StanError(self._take_message(error))
         return int(pointer)

@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import os
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import jax
 import numpy as np
 
-from pathtemp._types import FloatArray
+from pathtemp._types import FloatArray, LogDensity, Sampler
 from pathtemp.bases import normal
 from pathtemp.errors import InputError
 from pathtemp.frontends.stan.bridge import StanDensity
-from pathtemp.frontends.stan.build import build_programs, program_info, stanc
-from pathtemp.frontends.stan.data import Data, check_data, read_data, to_json
+from pathtemp.frontends.stan.data import Data, read_data
 from pathtemp.frontends.stan.impropriety import improper_parameters
 from pathtemp.frontends.stan.layout import stan_layout
-from pathtemp.frontends.stan.library import Instance, StanError
+from pathtemp.frontends.stan.library import Instance
 from pathtemp.frontends.stan.names import variables
-from pathtemp.frontends.stan.program import ALTERNATIVE, FLAG, Program, merge, parse, without_alternative
+from pathtemp.frontends.stan.opening import Opened, compile_programs, open_program
+from pathtemp.frontends.stan.program import ALTERNATIVE
 from pathtemp.frontends.stan.python_base import python_base
-from pathtemp.frontends.stan.source import Source, program_path, read_source
 from pathtemp.model import Model
 
 log = logging.getLogger("pathtemp.stan")
@@ -108,24 +105,25 @@ def from_stan(
         data, base_program = base_program, None
     if base is not None and base_program is not None:
         raise InputError("base: give either base or base_program, not both")
+    given = [item for item in (program, base_program) if item is not None]
     values = read_data(data)
-    opened = [_open(item, include_paths) for item in (program, base_program) if item is not None]
-    _compile(opened, progress)
-    target = opened[0].instance(values, seed, which=1)
+    opened = compile_programs([open_program(item, values, include_paths) for item in given], progress=progress)
+    target = opened[0].instance(seed=seed)
     model_name = name or opened[0].name
     if target.dim == 0:
         raise InputError(f"program: {model_name} has no parameters, so there is nothing to sample")
     log_target = _density(target, f"{model_name} (target)")
-    log_base, sample_base = None, None
+    sample_base: Sampler | None = None
+    log_base: LogDensity
     if base is not None:
         log_base, sample_base = python_base(base, target)
     elif base_program is not None:
-        psi = opened[1].instance(values, seed, which=1)
+        psi = opened[1].instance(seed=seed)
         _same_parameters(target, psi)
         _require_proper(psi, opened[1], "model")
         log_base = _density(psi, f"{opened[1].name} (base)")
-    elif opened[0].merged:
-        psi = opened[0].instance(values, seed, which=0)
+    elif opened[0].has_alternative:
+        psi = opened[0].instance(seed=seed, which=0)
         _require_proper(psi, opened[0], ALTERNATIVE)
         log_base = _density(psi, f"{model_name} (alternative model)")
     else:
@@ -135,78 +133,14 @@ def from_stan(
     return Model(log_base, log_target, stan_layout(target), sample_base, draws, model_name)
 
 
-@dataclass
-class _Opened:
-    """A program on its way to an instance: parsed text, or a library that someone else built."""
-
-    name: str
-    program: Program | None = None
-    source: Source | None = None
-    merged: bool = False
-    library: Path | None = None
-    pointer: int | None = None
-
-    def instance(self, values: Mapping[str, Any], seed: int, *, which: int) -> Instance:
-        """The program with its data; an error in the data names the declaration."""
-        assert self.library is not None
-        if self.pointer is not None:
-            return Instance(self.library, pointer=self.pointer)
-        entries: dict[str, Any] = dict(values)
-        if self.program is not None and self.source is not None:
-            inputs = {k: v for k, v in program_info(self.source)["inputs"].items() if k != FLAG}
-            entries = check_data(values, inputs, self.program)
-        if self.merged:
-            entries[FLAG] = which
-        json = to_json(entries)
-        key = (self.library, hashlib.sha256(json.encode()).digest(), seed, self.source)
-        if key not in _INSTANCES:
-            try:
-                _INSTANCES[key] = Instance(self.library, json, seed=seed, source=self.source)
-            except StanError as error:
-                raise InputError(f"data: {_sentence(str(error))}") from None
-        return _INSTANCES[key]
-
-
-_INSTANCES: dict[Any, Instance] = {}
-_DENSITIES: dict[Instance, StanDensity] = {}
+_DENSITIES: dict[int, StanDensity] = {}
 
 
 def _density(instance: Instance, label: str) -> StanDensity:
-    """One density per instance, however often a model is made of it: instances are never freed."""
-    if instance not in _DENSITIES:
-        _DENSITIES[instance] = StanDensity(instance, label=label)
-    return _DENSITIES[instance]
-
-
-def _open(program: Any, include_paths: Sequence[str | os.PathLike[str]]) -> _Opened:
-    if hasattr(program, "stanlib") and hasattr(program, "lib_path") and hasattr(program, "model"):
-        path = Path(program.lib_path)
-        return _Opened(path.stem, library=path, pointer=int(program.model))
-    if not isinstance(program, str | os.PathLike):
-        raise InputError(
-            "program: expected the path or the text of a Stan program, a shared library or a "
-            f"bridgestan.StanModel, got a {type(program).__name__}"
-        )
-    file = program_path(program)
-    if file is not None and file.suffix in (".so", ".dylib", ".dll"):
-        if not file.is_file():
-            raise InputError(f"program: there is no shared library {str(file)!r}")
-        return _Opened(file.stem, library=file.absolute())
-    parsed = parse(read_source(program, include_paths))
-    plain = without_alternative(parsed)
-    name = file.stem if file else "program"
-    if not parsed.has_alternative:
-        return _Opened(name, parsed, plain)
-    stanc(plain, "--info")  # errors of the user's own program, blocks out of order among them
-    return _Opened(name, parsed, merge(parsed), merged=True)
-
-
-def _compile(opened: Sequence[_Opened], progress: bool) -> None:
-    wanted = {index: (item.source, f"{item.name}.stan") for index, item in enumerate(opened) if item.source}
-    if wanted:
-        libraries = build_programs(list(wanted.values()), progress=progress)
-        for index, library in zip(wanted, libraries, strict=True):
-            opened[index].library = library
+    """One density per model of a library, however often it is asked for."""
+    if instance.pointer not in _DENSITIES:
+        _DENSITIES[instance.pointer] = StanDensity(instance, label=label)
+    return _DENSITIES[instance.pointer]
 
 
 def _same_parameters(target: Instance, base: Instance) -> None:
@@ -220,7 +154,7 @@ def _same_parameters(target: Instance, base: Instance) -> None:
         raise InputError(f"base_program: {target.names()[column]!r} has other constraints there than in the program")
 
 
-def _require_proper(base: Instance, opened: _Opened, block: str) -> None:
+def _require_proper(base: Instance, opened: Opened, block: str) -> None:
     names = improper_parameters(base)
     if not names:
         return
@@ -245,7 +179,3 @@ def _need_cpu() -> None:
         raise InputError(
             f"program: Stan runs on the CPU, and JAX would use the {platform}; start with JAX_PLATFORMS=cpu"
         )
-
-
-def _sentence(message: str) -> str:
-    return " ".join(message.split())

@@ -1,0 +1,101 @@
+"""Whatever a user may give as a Stan program, on its way to compiled programs with data."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from pathtemp.errors import InputError
+from pathtemp.frontends.stan.build import build_programs, program_info, stanc
+from pathtemp.frontends.stan.data import check_data, to_json
+from pathtemp.frontends.stan.library import Instance, StanError
+from pathtemp.frontends.stan.program import FLAG, Program, merge, parse, without_alternative
+from pathtemp.frontends.stan.source import Source, program_path, read_source
+
+LIBRARIES = (".so", ".dylib", ".dll")
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A program with its data: text that was parsed, or a library that someone else built.
+
+    Parameters
+    ----------
+    name
+        What messages call it.
+    data
+        JSON of its data, by which of its densities is wanted: 1 for the model, 0 for the alternative model.
+    program, source
+        The parsed text, and what is compiled of it; None for a library.
+    library
+        The compiled program, where there is one already.
+    owner
+        A ``bridgestan.StanModel``, which has its data itself.
+    """
+
+    name: str
+    data: Mapping[int, str]
+    program: Program | None = None
+    source: Source | None = None
+    library: Path | None = None
+    owner: Any = None
+
+    @property
+    def has_alternative(self) -> bool:
+        """Whether there is an alternative model to construct."""
+        return 0 in self.data
+
+    def instance(self, *, seed: int, which: int = 1) -> Instance:
+        """The program, compiled, with its data."""
+        assert self.library is not None
+        if self.owner is not None:
+            return Instance(self.library, owner=self.owner)
+        text = self.data[which]
+        key = (self.library, hashlib.sha256(text.encode()).digest(), seed, self.source)
+        if key not in _INSTANCES:
+            try:
+                _INSTANCES[key] = Instance(self.library, text, seed=seed, source=self.source)
+            except StanError as error:
+                raise InputError(f"data: {' '.join(str(error).split())}") from None
+        return _INSTANCES[key]
+
+
+_INSTANCES: dict[Any, Instance] = {}
+"""Instances are never freed, so the same program with the same data is made once."""
+
+
+def open_program(program: Any, values: Mapping[str, Any], include_paths: Sequence[str | os.PathLike[str]]) -> Opened:
+    """Read a program and check its data; nothing is compiled yet."""
+    if hasattr(program, "stanlib") and hasattr(program, "lib_path") and hasattr(program, "model"):
+        path = Path(program.lib_path)
+        return Opened(path.stem, {}, library=path, owner=program)
+    if not isinstance(program, str | os.PathLike):
+        raise InputError(
+            "program: expected the path or the text of a Stan program, a shared library or a "
+            f"bridgestan.StanModel, got a {type(program).__name__}"
+        )
+    file = program_path(program)
+    if file is not None and file.suffix in LIBRARIES:
+        if not file.is_file():
+            raise InputError(f"program: there is no shared library {str(file)!r}")
+        return Opened(file.stem, {1: to_json(values)}, library=file.absolute())
+    name = file.stem if file else "program"
+    parsed = parse(read_source(program, include_paths))
+    plain = without_alternative(parsed)
+    entries = check_data(values, program_info(plain)["inputs"], parsed)
+    if not parsed.has_alternative:
+        return Opened(name, {1: to_json(entries)}, parsed, plain)
+    merged = merge(parsed)
+    stanc(merged, "--info")  # errors of the alternative block, before the long compilation
+    return Opened(name, {which: to_json({**entries, FLAG: which}) for which in (0, 1)}, parsed, merged)
+
+
+def compile_programs(opened: Sequence[Opened], *, progress: bool) -> list[Opened]:
+    """Compile those that are text, side by side."""
+    wanted = [(item.source, f"{item.name}.stan") for item in opened if item.source is not None]
+    libraries = iter(build_programs(wanted, progress=progress) if wanted else [])
+    return [item if item.source is None else replace(item, library=next(libraries)) for item in opened]
