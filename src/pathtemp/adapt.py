@@ -26,8 +26,9 @@ from pathtemp.verdict import judge, rectangle
 REFIT_AT = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 """Adaptive rounds after which everything is refitted; in between only step sizes move."""
 
-PINNED_ROUNDS = 6
-"""Rounds for which chains on a long path are held at their lam."""
+PINNED_SHARE = 0.2
+"""Share of the budget for which chains on a long path are held at their lam: there the transport alone travels, and
+it wants draws in equilibrium, many more than there are dimensions."""
 
 SMALL_RHAT = 1.05
 """R-hat of the target draws below which a run without a given budget may stop."""
@@ -55,27 +56,27 @@ class AdaptiveRun:
         self.progress.compile("round")
         engine.compile_round()
         begin = time.perf_counter()
-        pinned = PINNED_ROUNDS if bool(engine.parameters.pinned) else 0
-        adaptive, change = 0, np.inf
-        while True:
-            spent = engine.counts.gradients / budget
-            if adaptive >= 1 and spent + 2 * engine.round_gradients / budget > 1:
-                break
+        pinned = int(PINNED_SHARE * budget / engine.round_gradients) if bool(engine.parameters.pinned) else 0
+        adaptive, change, refitted = 0, np.inf, False
+        while engine.counts.gradients + 2 * engine.round_gradients <= budget or adaptive == 0:
             record = engine.round()
             adaptive += 1
-            trips = self._trips.add(record.regenerated | (record.lam <= 0), record.lam >= 1)
-            if adaptive > pinned + 1:
-                self._early_visits.add(record.regenerated | (record.lam <= 0), record.lam >= 1)
+            free = adaptive - pinned
+            at_base, at_target = record.regenerated | (record.lam <= 0), record.lam >= 1
+            trips = self._trips.add(at_base, at_target)
+            if free > 1:
+                self._early_visits.add(at_base, at_target)
             engine.pool.add(from_record(record))
             engine.adapt_steps(record)
             over = engine.counts.gradients >= settings.adapt_share * budget
-            if adaptive in REFIT_AT or over:
+            refitted = over or free == 0 or (free if free > 0 else adaptive) in REFIT_AT
+            if refitted:
                 change = engine.refit()
-                engine.pin(adaptive < pinned)
-            self._note("pin" if adaptive <= pinned else "adapt", trips, _mean_acceptance(record), self._prior_curve())
-            if over or self._settled(record, change, trips, adaptive - pinned, spent):
+                engine.pin(free < 0)
+            self._note("adapt" if free > 0 else "pin", trips, _mean_acceptance(record), self._prior_curve())
+            if over or self._settled(record, change, trips, free, engine.counts.gradients / budget):
                 break
-        if adaptive not in REFIT_AT:
+        if not refitted:
             engine.refit()
         engine.pin(False)
         engine.freeze(record)

@@ -37,7 +37,7 @@ class Level:
     theta, energies, delta
         Particles (n, dim), their (log psi, log q) (n, 2), and dlog q/dlam (n,).
     log_step
-        Log HMC step size in units of the particles' own scale.
+        Log HMC step size in units of theta (the geometric mean over coordinates).
     acceptance
         Mean acceptance of the moves.
     """
@@ -128,6 +128,12 @@ def chart_of(theta: FloatArray, *, full: bool) -> AffineMap:
     return AffineMap(jnp.asarray(first[0]), jnp.asarray(np.exp(first[1])), jnp.asarray(first[2]), None, None)
 
 
+def log_scale_of(chart: AffineMap) -> float:
+    """log |det F| / dim of a chart, on the host: the log of the geometric mean scale."""
+    log_diagonal = 0.0 if chart.factor is None else np.log(np.diagonal(np.asarray(chart.factor)))
+    return float(np.mean(np.log(chart.scale) + log_diagonal))
+
+
 def host_delta(energies: FloatArray) -> FloatArray:
     """Dlog q/dlam of energies (n, 2) on the host, bounded below as :func:`pathtemp.paths.geometric.delta` is."""
     return np.asarray(np.maximum(energies[:, 1], LOG_ZERO) - energies[:, 0])
@@ -215,7 +221,8 @@ def anneal(
     rng = np.random.default_rng(seed)
     count, dim = theta.shape
     log_step = float(np.log(0.7 / dim**0.25))
-    levels = [Level(0.0, theta, energies, host_delta(energies), log_step, 1.0)]
+    in_theta = log_step + log_scale_of(chart_of(theta, full=full))
+    levels = [Level(0.0, theta, energies, host_delta(energies), in_theta, 1.0)]
     spent = Counts()
     while levels[-1].lam < 1.0 and len(levels) < MAX_LEVELS and spent.gradients < most_gradients:
         last = levels[-1]
@@ -233,6 +240,7 @@ def anneal(
             jnp.asarray(log_step),
         )
         log_step = float(step)
+        in_theta = log_step + log_scale_of(chart)
         energies_host = np.asarray(energies_new)
         levels.append(
             Level(
@@ -240,7 +248,7 @@ def anneal(
                 np.asarray(theta_new),
                 energies_host,
                 host_delta(energies_host),
-                log_step,
+                in_theta,
                 float(acceptance),
             )
         )

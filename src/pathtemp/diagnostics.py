@@ -165,7 +165,7 @@ def check_lost(early: FloatArray, final: FloatArray) -> Check:
     return Check("lost", lost, 0.0, lost == 0, "" if lost == 0 else message)
 
 
-def check_acceptance(acceptance: FloatArray, weight: FloatArray, lam: FloatArray, *, lowest: float = 0.4) -> Check:
+def check_acceptance(acceptance: FloatArray, weight: FloatArray, lam: FloatArray, *, lowest: float = 0.3) -> Check:
     """HMC accepts often enough everywhere; arrays along the path, ``weight`` the number of moves at each position."""
     used = weight > 0
     if not used.any():

@@ -26,8 +26,8 @@ from pathtemp.kernels.rounds import (
 )
 from pathtemp.kernels.transported_hmc import ChainState, KernelParameters
 from pathtemp.learn import FULL_DIM
-from pathtemp.learner import Pool, adapt_step, cells_for, fit_kernel, from_level, path_length
-from pathtemp.links import A_MAX, A_MIN
+from pathtemp.learner import Pool, adapt_step, cells_for, fit_kernel, from_level, mean_log_scale, path_length
+from pathtemp.links import A_MAX, A_MIN, MetricLink
 from pathtemp.model import Model
 from pathtemp.paths.geometric import GeometricPath
 from pathtemp.run import Counts
@@ -69,6 +69,20 @@ def start_chains(
     possible = (lam <= 0) | np.isfinite(energies[:, 1])
     a = np.where(possible, folded, 0.5 * A_MIN)
     return ChainState(jnp.asarray(theta), jnp.asarray(a), jnp.asarray(energies))
+
+
+def same_lam(a: FloatArray, old: MetricLink, new: MetricLink) -> FloatArray:
+    """The coordinates that have under the new link the lam that ``a`` had under the old: a refit moves no chain.
+
+    >>> links = MetricLink(jnp.array([0.0, 0.5, 1.0])), MetricLink(jnp.array([0.0, 0.2, 1.0]))
+    >>> same_lam(np.array([0.05, 0.275, 0.9, 1.725]), *links).round(4).tolist()
+    [0.05, 0.3594, 0.9, 1.6406]
+    """
+    folded = 1.0 - np.abs(1.0 - a)
+    lam = old.host_at(np.clip((folded - A_MIN) / (A_MAX - A_MIN), 0.0, 1.0))
+    inside = (folded > A_MIN) & (folded < A_MAX)
+    moved = np.where(inside, A_MIN + (A_MAX - A_MIN) * new.host_position(lam), folded)
+    return np.where(a > 1.0, 2.0 - moved, moved)
 
 
 class Engine:
@@ -203,8 +217,10 @@ class Engine:
         old = self.parameters
         positions = np.linspace(0.0, 1.0, len(old.log_step))
         self.pool.trim()
-        self._fit(np.asarray(old.log_step), old.link.host_at(positions))
+        self._fit(np.asarray(old.log_step) + mean_log_scale(old.transport), old.link.host_at(positions))
         new = self.parameters
+        a = same_lam(np.asarray(self.state.chains.a), old.link, new.link)
+        self.state = self.state._replace(chains=self.state.chains._replace(a=jnp.asarray(a)))
         before = np.interp(new.link.nodes, old.link.nodes, old.prior.log_c)
         return float(np.max(np.abs(np.asarray(new.prior.log_c) - before)))
 

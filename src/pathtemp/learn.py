@@ -14,8 +14,8 @@ FULL_DIM = 100
 RANK = 20
 """Directions of the low-rank part."""
 
-WIDE = 1000
-"""Draws wanted for each position in high dimension, where windows are twice as wide."""
+MOST_WANTED = 500
+"""Draws wanted for each position, at most; windows widen to find them, over an eighth of all draws at most."""
 
 CLIP = 4.0
 """Standardised draws are clipped here, so that heavy tails cannot blow up scale and correlation."""
@@ -41,7 +41,7 @@ def fit_transport(s: FloatArray, theta: FloatArray, *, positions: int, full: boo
     factors = np.empty((positions, dim, dim)) if full else None
     standardised, node_weights = [], []
     for b, node in enumerate(nodes):
-        chosen, weight = _window(s, node, positions, wanted=60 + 4 * dim if full else WIDE)
+        chosen, weight = _window(s, node, positions, wanted=min(60 + 4 * dim, MOST_WANTED))
         x = theta[chosen]
         centre, spread = median_spread(x)
         u = np.clip((x - centre) / spread, -CLIP, CLIP)
@@ -64,8 +64,8 @@ def fit_transport(s: FloatArray, theta: FloatArray, *, positions: int, full: boo
 def _window(s: FloatArray, node: float, positions: int, *, wanted: int) -> tuple[IntArray, FloatArray]:
     """Indices and normalised triangular weights of the draws near ``node``; widened until ``wanted`` draws are in."""
     distance = np.abs(s - node)
-    radius = (1.0 if wanted < WIDE else 2.0) / (positions - 1)
-    while radius < 1.0 and np.count_nonzero(distance < radius) < min(wanted, len(s)):
+    radius = 1.0 / (positions - 1)
+    while radius < 1.0 and np.count_nonzero(distance < radius) < min(wanted, max(2, len(s) // 8)):
         radius *= 1.25
     chosen = np.flatnonzero(distance < radius)
     if len(chosen) < 2:

@@ -12,6 +12,7 @@ from pathtemp.anneal import Level
 from pathtemp.estimators.mbar import mbar
 from pathtemp.kernels.lam_given_theta import PseudoPrior
 from pathtemp.kernels.rounds import Record
+from pathtemp.kernels.transport import Transport
 from pathtemp.kernels.transported_hmc import KernelParameters
 from pathtemp.learn import fit_transport
 from pathtemp.links import MetricLink, metric_nodes, thermodynamic_length
@@ -147,7 +148,8 @@ def fit_prior(lam: FloatArray, delta: FloatArray, nodes: FloatArray) -> PseudoPr
 def fit_kernel(pool: Pool, *, cells: int, full: bool, log_step: FloatArray, step_lam: FloatArray) -> KernelParameters:
     """Kernel parameters from the pooled draws.
 
-    ``log_step`` are log step sizes at lam = ``step_lam``, carried over to the positions of the new link.
+    ``log_step`` are log step sizes at lam = ``step_lam`` in units of theta (the geometric mean over coordinates), so that
+    they keep their meaning when scales are learned anew.
     """
     lam, delta = pool.lam_delta()
     nodes = metric_nodes(*spread_of_delta(lam, delta), cells)
@@ -155,15 +157,26 @@ def fit_kernel(pool: Pool, *, cells: int, full: bool, log_step: FloatArray, step
     theta_lam, theta = pool.lam_theta()
     positions = np.linspace(0.0, 1.0, cells + 1)
     transport = fit_transport(np.interp(theta_lam, nodes, positions), theta, positions=POSITIONS, full=full)
-    old = np.interp(step_lam, nodes, positions)
+    step_position = np.interp(step_lam, nodes, positions)
+    tabulated = np.interp(np.linspace(0.0, 1.0, POSITIONS), step_position, log_step)
     return KernelParameters(
         MetricLink(jnp.asarray(nodes)),
         prior,
         transport,
-        jnp.asarray(np.interp(np.linspace(0.0, 1.0, POSITIONS), old, log_step)),
+        jnp.asarray(tabulated - mean_log_scale(transport)),
         orbit=jnp.asarray(True),
         pinned=jnp.asarray(False),
     )
+
+
+def mean_log_scale(transport: Transport) -> FloatArray:
+    """log |det F| / dim at each position: the log of the geometric mean scale."""
+    log_det = np.sum(transport.log_scale, axis=1)
+    if transport.factor is not None:
+        log_det = log_det + np.sum(np.log(np.diagonal(transport.factor, axis1=1, axis2=2)), axis=1)
+    if transport.gain is not None:
+        log_det = log_det + np.sum(np.log1p(transport.gain), axis=1)
+    return np.asarray(log_det / transport.location.shape[1])
 
 
 def adapt_step(

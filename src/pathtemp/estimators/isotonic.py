@@ -12,6 +12,10 @@ from pathtemp.estimators.estimate import increasing
 from pathtemp.estimators.support import PathDraws, path_draws
 
 
+ROUNDING = 1e-10
+"""Relative distance below which two lams are the same."""
+
+
 def isotonic(
     lam: ArrayLike, delta: ArrayLike, grid: ArrayLike, *, weights: ArrayLike | None = None
 ) -> FloatArray:
@@ -71,10 +75,15 @@ def pinned(
 
 
 def _mean_by_lam(draws: PathDraws) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Distinct lams in order, the weighted mean of delta at each, and its weight."""
-    at, index = np.unique(draws.lam, return_inverse=True)
-    weight = np.bincount(index, draws.weights).astype(np.float64)
-    return at, np.bincount(index, draws.weights * draws.delta) / weight, weight
+    """Distinct lams in order, the weighted mean of delta at each, and its weight.
+
+    Lams that differ by rounding alone count as one: between them there is nothing to integrate.
+    """
+    distinct, index = np.unique(draws.lam, return_inverse=True)
+    first = np.concatenate([[True], np.diff(distinct) > ROUNDING * distinct[1:]])
+    group = (np.cumsum(first) - 1)[index]
+    weight = np.bincount(group, draws.weights).astype(np.float64)
+    return distinct[first], np.bincount(group, draws.weights * draws.delta) / weight, weight
 
 
 def _integrate(x: FloatArray, slope: FloatArray, grid: FloatArray) -> FloatArray:
