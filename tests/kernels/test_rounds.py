@@ -1,0 +1,172 @@
+"""Rounds: ring buffers, tour sums and windows, against the same thing done one chain at a time in Python."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from stationary import ACCEPTED, QUICK, law, rough_transport, worst_p_value
+
+from pathtemp.kernels import rounds
+from pathtemp.kernels.rounds import RoundShape, empty_sums, enlarge, initial_state, make_round, window
+from pathtemp.kernels.transported_hmc import ChainState, KernelParameters, Step
+
+CHAINS, CELLS = 5, 3
+
+
+def steps_of(rng: np.random.Generator, iterations: int) -> list[Step]:
+    """Made-up iterations: random regenerations and bin probabilities."""
+    blank = jnp.zeros(CHAINS)
+    return [
+        Step(
+            regenerated=jnp.asarray(rng.uniform(size=CHAINS) < 0.2),
+            acceptance=blank,
+            position=blank,
+            orbit_jump=blank,
+            plain_jump=blank,
+            orbit_masses=jnp.asarray(rng.dirichlet(np.ones(CELLS + 2), size=CHAINS)),
+            plain_masses=jnp.asarray(rng.dirichlet(np.ones(CELLS + 2), size=CHAINS)),
+            rejected=blank,
+        )
+        for _ in range(iterations)
+    ]
+
+
+def test_tour_sums_against_tours_cut_by_hand() -> None:
+    made = steps_of(np.random.default_rng(0), 60)
+    sums = empty_sums(CHAINS, CELLS)
+    for step in made:
+        sums = rounds._accumulate(sums, step)
+    tours, total = [], np.zeros((CHAINS, 2, CELLS + 2))
+    for chain in range(CHAINS):
+        current, started = np.zeros((2, CELLS + 2)), False
+        for step in made:
+            orbit, plain = np.asarray(step.orbit_masses[chain]), np.asarray(step.plain_masses[chain])
+            total[chain] += [orbit, plain]
+            # The lattice comes before the regeneration that ends a tour, the draw given theta after it.
+            current[0] += orbit
+            if bool(step.regenerated[chain]):
+                if started:
+                    tours.append(current)
+                current, started = np.zeros((2, CELLS + 2)), True
+            current[1] += plain
+    x = np.array(tours)
+    assert int(sums.tours) == len(x) > 20
+    np.testing.assert_allclose(sums.total, total, rtol=1e-12)
+    np.testing.assert_allclose(sums.finished, x.sum(axis=0), rtol=1e-12)
+    np.testing.assert_allclose(sums.square, np.sum(x**2, axis=0), rtol=1e-12)
+    np.testing.assert_allclose(sums.cross, np.sum(x * x[..., :1], axis=0), rtol=1e-12)
+
+
+def test_ring_buffer_keeps_the_latest_draws_of_each_chain() -> None:
+    rng, capacity = np.random.default_rng(1), 4
+    buffer, visits = jnp.zeros((CHAINS, capacity, 2)), jnp.zeros(CHAINS, int)
+    seen: list[list[np.ndarray]] = [[] for _ in range(CHAINS)]
+    for _ in range(25):
+        theta, here = rng.normal(size=(CHAINS, 2)), rng.uniform(size=CHAINS) < np.linspace(0.0, 0.8, CHAINS)
+        buffer, visits = rounds._keep(buffer, visits, jnp.asarray(theta), jnp.asarray(here))
+        for chain in np.flatnonzero(here):
+            seen[chain].append(theta[chain])
+    np.testing.assert_array_equal(visits, [len(x) for x in seen])
+    for chain, draws in enumerate(seen):
+        slots = [i % capacity for i in range(len(draws))][-capacity:]
+        for slot, draw in zip(slots, draws[-capacity:], strict=True):
+            np.testing.assert_array_equal(buffer[chain, slot], draw)
+
+
+def test_a_buffer_without_room_only_counts() -> None:
+    buffer, visits = rounds._keep(jnp.zeros((2, 0, 3)), jnp.zeros(2, int), jnp.ones((2, 3)), jnp.array([True, False]))
+    assert buffer.shape == (2, 0, 3)
+    assert visits.tolist() == [1, 0]
+
+
+def test_enlarging_keeps_the_draws_oldest_first() -> None:
+    chains = ChainState(jnp.zeros((2, 1)), jnp.zeros(2), jnp.zeros((2, 2)))
+    state = initial_state(chains, 3, CELLS)
+    for value in range(1, 6):
+        here = jnp.array([True, value <= 2])
+        target, visits = rounds._keep(state.target, state.target_visits, jnp.full((2, 1), float(value)), here)
+        state = state._replace(target=target, target_visits=visits)
+    larger = enlarge(state, 5)
+    assert larger.target[..., 0].tolist() == [[3.0, 4.0, 5.0, 0.0, 0.0], [1.0, 2.0, 0.0, 0.0, 0.0]]
+    assert larger.target_visits.tolist() == [3, 2]
+    more, visits = rounds._keep(larger.target, larger.target_visits, jnp.full((2, 1), 9.0), jnp.array([True, True]))
+    assert more[..., 0].tolist() == [[3.0, 4.0, 5.0, 9.0, 0.0], [1.0, 2.0, 9.0, 0.0, 0.0]]
+    assert visits.tolist() == [4, 3]
+
+
+def test_windows_have_their_shares() -> None:
+    width = np.asarray(jax.vmap(window)(jnp.linspace(0.0, 1.0, 120_001)[:-1]))
+    values, counts = np.unique(width, return_counts=True)
+    np.testing.assert_allclose(values, [0.125, 0.25, 0.5, 1.0])
+    np.testing.assert_allclose(counts / len(width), [1 / 12, 1 / 12, 1 / 12, 0.75], atol=1e-3)
+
+
+@pytest.fixture(scope="module")
+def played() -> dict[str, Any]:
+    """One round of many chains that starts in the exact law."""
+    name, count = "correlated", 8000
+    exact = law(name)
+    theta, a = exact.draw(np.random.default_rng(0), count)
+    energies = jax.jit(jax.vmap(exact.path.energies))(theta)
+    parameters = KernelParameters(
+        exact.link,
+        exact.prior,
+        rough_transport(3, full=True, size=0.3, seed=1),
+        jnp.log(jnp.array([0.7, 0.6, 0.5, 0.45])),
+        orbit=jnp.asarray(True),
+        pinned=jnp.asarray(False),
+    )
+    shape = RoundShape(iterations=8, leapfrogs=3, lattice_points=4, batch=None, learners=100)
+    sample_base = exact.problem.model.sample_base
+    run = jax.jit(make_round(exact.path, sample_base, shape), compiler_options=QUICK)
+    start = initial_state(ChainState(jnp.asarray(theta), jnp.asarray(a), energies), 3, exact.link.cells)
+    state, record = jax.device_get(run(np.uint32(5), np.uint32(0), start, parameters))
+    again = jax.device_get(run(np.uint32(5), np.uint32(0), start, parameters))[0]
+    other = jax.device_get(run(np.uint32(5), np.uint32(1), start, parameters))[0]
+    return {"law": exact, "start": (theta, a), "state": state, "record": record, "again": again, "other": other}
+
+
+def test_a_round_stays_in_the_law(played: dict[str, Any]) -> None:
+    end = played["state"].chains
+    assert worst_p_value(played["law"], played["start"], (end.theta, end.a)) > ACCEPTED
+
+
+def test_a_round_depends_on_its_seed_and_number_alone(played: dict[str, Any]) -> None:
+    np.testing.assert_array_equal(played["state"].chains.theta, played["again"].chains.theta)
+    assert np.mean(played["state"].chains.a == played["other"].chains.a) < 0.01
+
+
+def test_the_record_is_what_happened(played: dict[str, Any]) -> None:
+    record, state, exact = played["record"], played["state"], played["law"]
+    np.testing.assert_allclose(record.lam, exact.lam(record.a), atol=1e-15)
+    np.testing.assert_array_equal(record.a[-1], state.chains.a)
+    np.testing.assert_array_equal(record.first[-1], state.chains.theta[:, 0])
+    np.testing.assert_allclose(record.delta[-1], state.chains.energies[:, 1] - state.chains.energies[:, 0])
+    assert record.theta.shape == (2, 100, 3)
+    np.testing.assert_array_equal(record.theta[-1], state.chains.theta[:100])
+    np.testing.assert_array_equal(record.theta_lam, record.lam[3::4, :100])
+    assert set(record.leapfrogs) <= {1, 2, 3}
+    assert record.regenerated.shape == (8, len(state.chains.a))
+    assert int(record.rejected) == 0
+
+
+def test_target_draws_are_those_at_lam_one(played: dict[str, Any]) -> None:
+    record, state = played["record"], played["state"]
+    np.testing.assert_array_equal(state.target_visits, np.sum(record.lam >= 1, axis=0))
+    here = np.flatnonzero(record.lam[-1] >= 1)[:50]
+    for chain in here:
+        slot = (state.target_visits[chain] - 1) % 3
+        np.testing.assert_array_equal(state.target[chain, slot], state.chains.theta[chain])
+    # A base that can be sampled needs no draws of the chains.
+    assert np.all(state.base_visits == 0)
+
+
+def test_tours_are_counted_between_regenerations(played: dict[str, Any]) -> None:
+    regenerated = played["record"].regenerated.sum(axis=0)
+    assert int(played["state"].sums.tours) == np.maximum(regenerated - 1, 0).sum()
+    np.testing.assert_array_equal(played["state"].sums.started, regenerated > 0)
+    np.testing.assert_allclose(played["state"].sums.total.sum(axis=2), 8.0, rtol=1e-9)

@@ -1,0 +1,146 @@
+"""What the rounds teach: pooled draws, the spread along the path, the pseudo-prior and the step sizes."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from pathtemp.kernels.lam_given_theta import PseudoPrior
+from pathtemp.learner import (
+    NO_DENSITY,
+    Draws,
+    Pool,
+    adapt_step,
+    along_path,
+    cells_for,
+    fit_kernel,
+    fit_prior,
+    mean_log_scale,
+    path_length,
+    spread_of_delta,
+)
+from pathtemp.testing import gaussian_scale
+
+
+def scale_draws(count: int = 20_000, dim: int = 2) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(lam, delta, theta) of exact draws on the Gaussian scale path, atoms included."""
+    rng = np.random.default_rng(0)
+    lam = np.clip(rng.uniform(-0.2, 1.2, size=count), 0.0, 1.0)
+    sample_at = gaussian_scale(dim).sample_at
+    assert sample_at is not None
+    theta = sample_at(rng, lam)
+    return lam, -4.5 * np.sum(theta**2, axis=1), theta
+
+
+def test_spread_of_delta_is_its_standard_deviation_given_lam() -> None:
+    lam, delta, _ = scale_draws()
+    centres, spread = spread_of_delta(lam, delta)
+    assert len(centres) <= 100
+    expected = 9.0 / (1.0 + 9.0 * centres)
+    assert np.mean(np.abs(np.log(spread / expected))) < 0.12
+
+
+def test_spread_of_delta_without_finite_or_with_constant_values() -> None:
+    lam = np.linspace(0.0, 1.0, 500)
+    assert np.all(spread_of_delta(lam, np.zeros(500))[1] <= 1e-12)
+    half = np.where(np.arange(500) % 2, -np.inf, np.sin(37.0 * np.arange(500)))
+    assert np.all(np.isfinite(spread_of_delta(lam, half)[1]))
+
+
+def test_one_heavy_tail_does_not_own_the_spread() -> None:
+    rng = np.random.default_rng(1)
+    spread = spread_of_delta(np.full(600, 0.5), rng.standard_cauchy(600))[1]
+    assert spread.max() < 6.0
+
+
+def test_length_of_the_gaussian_scale_path() -> None:
+    lam, delta, _ = scale_draws(40_000)
+    assert path_length(lam, delta) == pytest.approx(np.log(10.0), rel=0.06)
+
+
+def test_cells_are_short_and_powers_of_two() -> None:
+    assert cells_for(0.0) == 64
+    for length in (1.0, 20.0, 60.0, 150.0):
+        cells = cells_for(length)
+        assert cells & (cells - 1) == 0
+        assert length / cells <= 0.4
+
+
+def test_pseudo_prior_is_log_z() -> None:
+    problem = gaussian_scale(2)
+    lam, delta, _ = scale_draws(5000)
+    nodes = np.linspace(0.0, 1.0, 33) ** 2
+    prior = fit_prior(lam, delta, nodes)
+    assert problem.log_z is not None
+    np.testing.assert_allclose(prior.log_c, problem.log_z(nodes), atol=0.08)
+    assert float(prior.at_base) == 0.0
+
+
+def test_pseudo_prior_jumps_where_the_target_has_the_smaller_support() -> None:
+    rng = np.random.default_rng(2)
+    lam = np.clip(rng.uniform(-0.3, 1.3, size=4000), 0.0, 1.0)
+    # Half of the base has no target; above the base every draw is in the other half, where the densities agree.
+    delta = np.where((lam <= 0) & (rng.uniform(size=4000) < 0.5), -np.inf, 0.0)
+    prior = fit_prior(lam, delta, np.linspace(0.0, 1.0, 17))
+    assert float(prior.at_base) == 0.0
+    np.testing.assert_allclose(prior.log_c, -np.log(2.0), atol=0.1)
+
+
+def draws_of(lam: float, count: int = 10, dim: int = 2) -> Draws:
+    return Draws(np.full(count, lam), np.full(count, lam), np.full((count, dim), lam), np.full(count, lam))
+
+
+def test_pool_replaces_the_annealing_pass_and_drops_the_oldest_third() -> None:
+    pool = Pool([draws_of(0.5)])
+    assert set(pool.lam_delta()[0]) == {0.5}
+    for i in range(9):
+        pool.add(draws_of(i / 10))
+    assert 0.5 in pool.lam_delta()[0]
+    assert len(pool.lam_delta()[0]) == 90
+    pool.trim()
+    np.testing.assert_allclose(np.unique(pool.lam_delta()[0]), np.arange(3, 9) / 10)
+    pool.trim()
+    assert len(pool.lam_delta()[0]) == 60
+    np.testing.assert_allclose(np.unique(pool.lam_theta()[0]), np.arange(3, 9) / 10)
+
+
+def test_pool_turns_missing_density_into_minus_infinity() -> None:
+    pool = Pool([Draws(np.zeros(2), np.array([2.0 * NO_DENSITY, 1.0]), np.zeros((2, 1)), np.zeros(2))])
+    np.testing.assert_array_equal(pool.lam_delta()[1], [-np.inf, 1.0])
+
+
+def test_along_path_bins_linearly() -> None:
+    mean, count = along_path(np.array([0.0, 0.25, 1.0]), np.array([2.0, 4.0, 8.0]), 3)
+    np.testing.assert_allclose(count, [1.5, 0.5, 1.0])
+    np.testing.assert_allclose(mean, [(2.0 + 0.5 * 4.0) / 1.5, 4.0, 8.0])
+
+
+def test_steps_grow_where_too_much_is_accepted_and_shrink_where_too_little() -> None:
+    position = np.linspace(0.0, 1.0, 1001)
+    acceptance = np.where(position < 0.5, 1.0, 0.5)
+    moved = adapt_step(np.zeros(5), position, acceptance, target=0.8, gain=1.0)
+    assert moved[0] == pytest.approx(0.2, abs=0.01)
+    assert moved[-1] == pytest.approx(-0.3, abs=0.01)
+
+
+def test_steps_where_no_move_was_made_follow_their_neighbours() -> None:
+    moved = adapt_step(np.zeros(5), np.array([0.0, 1.0]), np.array([0.8, 0.4]), target=0.8, gain=1.0)
+    np.testing.assert_allclose(moved, [0.0, -0.1, -0.2, -0.3, -0.4])
+
+
+def test_fitted_kernel_fits_the_path_it_was_fitted_to() -> None:
+    lam, delta, theta = scale_draws()
+    pool = Pool([Draws(lam, delta, theta, lam)])
+    parameters = fit_kernel(pool, cells=64, full=True, log_step=np.zeros(2), step_lam=np.array([0.0, 1.0]))
+    nodes = np.asarray(parameters.link.nodes)
+    assert np.all(np.diff(nodes) > 0)
+    assert isinstance(parameters.prior, PseudoPrior)
+    np.testing.assert_allclose(parameters.prior.log_c, -np.log1p(9.0 * nodes), atol=0.1)
+    for s in (0.0, 0.5, 1.0):
+        expected = 1.0 / np.sqrt(1.0 + 9.0 * parameters.link.host_at(np.asarray(s)))
+        np.testing.assert_allclose(parameters.transport.at(jnp.asarray(s)).scale, expected, rtol=0.12)
+    # Steps are given in units of theta and kept in units of z.
+    np.testing.assert_allclose(np.asarray(parameters.log_step) + mean_log_scale(parameters.transport), 0.0, atol=1e-9)
+    assert bool(parameters.orbit)
+    assert not bool(parameters.pinned)
