@@ -91,8 +91,13 @@ def test_a_rejection_is_density_zero_counted_and_told_once(caplog: pytest.LogCap
     density = model.log_target
     bad = np.zeros(model.dim)
     bad[1] = 20.0  # tau = exp(20) is over the limit
+    far = np.zeros(model.dim)
+    far[1] = 1e8
     with caplog.at_level(logging.WARNING, logger="pathtemp.stan"):
+        assert float(density(far)) == -np.inf
+        assert caplog.records == []  # nobody asks what happens out there
         before = density.rejections  # type: ignore[attr-defined]
+        assert before == 1
         value, gradient = jax.jit(jax.vmap(jax.value_and_grad(density)))(np.stack([bad, 0 * bad, bad]))
     assert density.rejections == before + 2  # type: ignore[attr-defined]
     assert value[0] == value[2] == -np.inf

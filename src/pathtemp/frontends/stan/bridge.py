@@ -20,6 +20,9 @@ from pathtemp.frontends.stan.library import Instance, StanError
 from pathtemp.frontends.stan.toolchain import find_compiler
 
 log = logging.getLogger("pathtemp.stan")
+FAR_OUT = 1e3
+"""Beyond it, on the unconstrained scale, a rejection says nothing of the program and is counted only."""
+
 _RejectionCallback = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_char_p)
 
 
@@ -123,7 +126,7 @@ class _CallbackRoute:
     def __init__(self, density: StanDensity) -> None:
         log.warning("no C++ compiler: Stan is called through Python, about 0.2 ms a call; with g++ it is under 1 us")
         self._density, self._dim = density, density.instance.dim
-        self.rejections = 0
+        self.rejections, self._told = 0, False
 
     def value(self, x: Array) -> Array:
         value = jax.pure_callback(lambda z: self._evaluate(z)[0], _shapes(x)[0], x, vmap_method="expand_dims")
@@ -145,7 +148,8 @@ class _CallbackRoute:
                 value, message = np.nan, str(error)
             if np.isnan(value):
                 self.rejections += 1
-                if self.rejections == 1:
+                if not self._told and np.abs(points[k]).max() < FAR_OUT:
+                    self._told = True
                     self._density.note_rejection(message)
             else:
                 values[k], gradients[k] = value, gradient

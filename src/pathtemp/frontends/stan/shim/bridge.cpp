@@ -1,6 +1,7 @@
 // Calls densities of compiled Stan programs from code that XLA compiled. It knows nothing of Stan, only function
 // pointers of BridgeStan's C API. XLA sees a density as its number in a table, not as an address: the same program
 // is then the same XLA code in every process, and the persistent compilation cache can serve it.
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -26,6 +27,7 @@ using FreeFn = void (*)(char*);
 using RejectionFn = void (*)(int64_t, const char*);
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kFarOut = 1e3;  // beyond it, on the unconstrained scale, a rejection says nothing of the program
 constexpr double kWorthAThread = 20e-6;  // seconds of work below which waking another thread does not pay
 
 struct Density {
@@ -38,12 +40,16 @@ struct Density {
   std::mutex* one_at_a_time;  // set where the library has one autodiff tape for all threads
   int64_t id;
   std::atomic<int64_t> rejections{0};
+  std::atomic<bool> told{false};
   std::atomic<double> seconds{0.0};  // of one evaluation with gradient, as last measured
 
   // Log density, constants kept, and its gradient where wanted. A rejection is log density -inf with gradient 0.
   void evaluate(int64_t dim, const double* theta, double* value, double* gradient) {
-    for (int64_t i = 0; i < dim; ++i)
+    double farthest = 0.0;
+    for (int64_t i = 0; i < dim; ++i) {
       if (!std::isfinite(theta[i])) return refuse(dim, value, gradient);
+      farthest = std::max(farthest, std::abs(theta[i]));
+    }
     char* error = nullptr;
     int failed;
     {
@@ -54,7 +60,8 @@ struct Density {
     }
     if (failed || std::isnan(*value)) {
       refuse(dim, value, gradient);
-      if (rejections.fetch_add(1, std::memory_order_relaxed) == 0 && on_first_rejection)
+      rejections.fetch_add(1, std::memory_order_relaxed);
+      if (farthest < kFarOut && on_first_rejection && !told.exchange(true))
         on_first_rejection(id, error ? error : "the log density is NaN");
       if (error) free_fn(error);
     }
