@@ -46,6 +46,7 @@ class AdaptiveRun:
         self.trace = Trace(engine.settings.chains)
         self._trips = TripCounter(engine.settings.chains)
         self._early_visits = TargetVisits(engine.settings.chains)
+        self._burnt_in = False
 
     def warm_up(self, budget: float) -> None:
         """Annealing pass and adaptive rounds, until the kernel has settled or its share of the budget is spent."""
@@ -101,6 +102,11 @@ class AdaptiveRun:
         begin = time.perf_counter()
         while engine.counts.gradients + 1.1 * engine.round_gradients <= budget:
             record = engine.round()
+            if not self._burnt_in:
+                # The chains still stand as the last adaptive kernel left them.
+                self._burnt_in = True
+                engine.reset()
+                continue
             trips = self._trips.add(record.regenerated | (record.lam <= 0), record.lam >= 1)
             self.trace.add(record)
             self._note("sample", trips, _mean_acceptance(record), self.best_curve())

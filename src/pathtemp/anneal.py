@@ -129,7 +129,7 @@ def chart_of(theta: FloatArray, *, full: bool) -> AffineMap:
 
 
 def log_scale_of(chart: AffineMap) -> float:
-    """log |det F| / dim of a chart, on the host: the log of the geometric mean scale."""
+    """Log |det F| / dim of a chart, on the host: the log of the geometric mean scale."""
     log_diagonal = 0.0 if chart.factor is None else np.log(np.diagonal(np.asarray(chart.factor)))
     return float(np.mean(np.log(chart.scale) + log_diagonal))
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pathtemp._types import FloatArray
+from pathtemp._types import FloatArray, IntArray
 from pathtemp.run import Check
 
 BINS = 20
@@ -144,6 +144,31 @@ def check_long_tours(visits: FloatArray, *, most: float = 2.0, enough: int = 10)
     return Check("long tours", ratio, most, passed, "" if passed else message)
 
 
+def check_peak(log_density: FloatArray, chains: IntArray, *, few: int = 4) -> Check:
+    """No few chains alone have seen a part of the target far higher than all that the others saw.
+
+    ``log_density`` of the target draws, shape (chain, draw), of the chains numbered ``chains``. The highest value of
+    each chain is sorted; a gap below one of the first ``few`` that is wider than half the distance from the highest of
+    the remaining chains to their median, and than one nat, sets those chains apart: a narrow mode that they alone found.
+    """
+    if log_density.shape[0] <= 2 * few or log_density.shape[1] == 0:
+        return Check("peak", float("nan"), 0.0, True)
+    order = np.argsort(-log_density.max(axis=1))
+    highest = log_density.max(axis=1)[order]
+    for k in range(1, few + 1):
+        rest = log_density[order[k:]]
+        gap = float(highest[k - 1] - highest[k])
+        if gap > 1.0 + 0.5 * (highest[k] - np.median(rest)):
+            named = ", ".join(str(chains[i]) for i in order[:k])
+            message = (
+                f"Only {k} of {len(chains)} chains (number {named}) saw a part of the target (lam = 1) whose density "
+                f"is e^{gap:.1f} times the highest that all others saw: a narrow mode that is hard to find, and "
+                f"its share is not known; {MORE}, or choose a base that covers it."
+            )
+            return Check("peak", k, 0.0, False, message)
+    return Check("peak", 0.0, 0.0, True)
+
+
 def check_lost(early: FloatArray, final: FloatArray) -> Check:
     """Nothing that was seen at the target early on has been lost since.
 
@@ -159,8 +184,8 @@ def check_lost(early: FloatArray, final: FloatArray) -> Check:
     outside[:, -1] = early[:, -1] > 2.0 * high[-1] - np.median(final[:, -1]) + 1.0
     lost = int(np.count_nonzero(outside.any(axis=1)))
     message = (
-        f"{lost} of {len(early)} early draws at the target (lam = 1), of the annealing pass or the adaptive rounds, lie "
-        f"where no later draw came: a part of the target was found and lost again; {MORE}, or choose a base that covers it."
+        f"{lost} of {len(early)} early draws at the target (lam = 1), of the annealing pass or the adaptive rounds, "
+        f"lie where no later draw came: a part of it was found and lost again; {MORE}, or choose a base that covers it."
     )
     return Check("lost", lost, 0.0, lost == 0, "" if lost == 0 else message)
 

@@ -36,9 +36,7 @@ def draws_dataset(model: Model, flat: FloatArray) -> xr.Dataset:
         *(name for name in model.layout.shapes if name in rows),
         *(n for n in rows if n not in model.layout.shapes),
     ]
-    values = {
-        name: np.array(rows[name]).reshape(chains, count, *np.shape(rows[name])[1:]) for name in ordered
-    }
+    values = {name: np.array(rows[name]).reshape(chains, count, *np.shape(rows[name])[1:]) for name in ordered}
     coords = {name: _coordinate(name, x) for name, x in model.layout.coords.items()}
     dims = {name: model.layout.dims.get(name, ()) for name in values}
     _check_dims({name: x.shape[2:] for name, x in values.items()}, dims, coords)
@@ -74,9 +72,7 @@ def _check_dims(
     for name, shape in shapes.items():
         named = dims[name]
         if len(named) > len(shape):
-            raise InputError(
-                f"dims: {name!r} has {len(shape)} axes, and dims names {len(named)}: {list(named)}"
-            )
+            raise InputError(f"dims: {name!r} has {len(shape)} axes, and dims names {len(named)}: {list(named)}")
         if len(set(named)) < len(named) or set(named) & set(SAMPLE_DIMS):
             raise InputError(
                 f"dims: {name!r} has {list(named)}; name each axis differently, none of them chain or draw"
@@ -84,9 +80,7 @@ def _check_dims(
         for d, size in zip(named, shape, strict=False):
             known, where = sizes.setdefault(d, (size, repr(name)))
             if known != size:
-                raise InputError(
-                    f"dims: {d!r} has length {size} in {name!r} and {known} in {where}; they must agree"
-                )
+                raise InputError(f"dims: {d!r} has length {size} in {name!r} and {known} in {where}; they must agree")
 
 
 def _free_names(names: Iterable[str], taken: set[str]) -> dict[str, str]:

@@ -234,6 +234,10 @@ class Engine:
     def freeze(self, record: Record) -> None:
         """End adaptation: decide by ``record`` whether the orbit pays, and start the estimates afresh."""
         self.parameters = replace(self.parameters, orbit=jnp.asarray(self._orbit_pays(record)))
+        self.reset()
+
+    def reset(self) -> None:
+        """Start estimates and draws afresh."""
         chains = self.settings.chains
         self.state = self.state._replace(
             sums=empty_sums(chains, self.cells),

@@ -104,9 +104,7 @@ def _log_weights(names: list[str], weights: Mapping[str, float] | None) -> Float
     if weights is None:
         return np.zeros(len(names))
     if set(weights) != set(names):
-        raise InputError(
-            f"compare: weights names {sorted(weights)}, and fits {sorted(names)}; they must agree"
-        )
+        raise InputError(f"compare: weights names {sorted(weights)}, and fits {sorted(names)}; they must agree")
     values = np.array([weights[name] for name in names], float)
     if not (np.all(np.isfinite(values)) and np.all(values > 0)):
         raise InputError(f"compare: weights must be positive numbers, and are {values.tolist()}")

@@ -98,7 +98,7 @@ def _shrunk_correlation(u: FloatArray, weight: FloatArray) -> FloatArray:
     """Correlation of standardised draws, shrunk to the identity by Ledoit and Wolf's intensity."""
     dim = u.shape[1]
     matrix = (u * weight[:, None]).T @ u
-    scale = np.sqrt(np.diag(matrix))
+    scale = np.sqrt(np.maximum(np.diag(matrix), 1e-300))
     matrix = matrix / np.outer(scale, scale)
     noise = weight**2 @ (np.sum((u / scale) ** 2, axis=1) ** 2) - np.sum(weight**2) * np.sum(matrix**2)
     signal = np.sum((matrix - np.eye(dim)) ** 2)

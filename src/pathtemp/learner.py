@@ -148,8 +148,8 @@ def fit_prior(lam: FloatArray, delta: FloatArray, nodes: FloatArray) -> PseudoPr
 def fit_kernel(pool: Pool, *, cells: int, full: bool, log_step: FloatArray, step_lam: FloatArray) -> KernelParameters:
     """Kernel parameters from the pooled draws.
 
-    ``log_step`` are log step sizes at lam = ``step_lam`` in units of theta (the geometric mean over coordinates), so that
-    they keep their meaning when scales are learned anew.
+    ``log_step`` are log step sizes at lam = ``step_lam`` in units of theta (the geometric mean over coordinates), so
+    that they keep their meaning when scales are learned anew.
     """
     lam, delta = pool.lam_delta()
     nodes = metric_nodes(*spread_of_delta(lam, delta), cells)
@@ -170,7 +170,7 @@ def fit_kernel(pool: Pool, *, cells: int, full: bool, log_step: FloatArray, step
 
 
 def mean_log_scale(transport: Transport) -> FloatArray:
-    """log |det F| / dim at each position: the log of the geometric mean scale."""
+    """Log |det F| / dim at each position: the log of the geometric mean scale."""
     log_det = np.sum(transport.log_scale, axis=1)
     if transport.factor is not None:
         log_det = log_det + np.sum(np.log(np.diagonal(transport.factor, axis1=1, axis2=2)), axis=1)

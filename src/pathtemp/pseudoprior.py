@@ -176,9 +176,7 @@ class CubicSpline:
         """Least squares on the curve ``log_z`` at the grid ``lam``, as many of its points in each cell."""
         x, y = _curve(lam, log_z)
         if not 1 <= cells <= x.size - 3:
-            raise InputError(
-                f"cells must lie between 1 and {x.size - 3} with {x.size} points of lam, and is {cells}"
-            )
+            raise InputError(f"cells must lie between 1 and {x.size - 3} with {x.size} points of lam, and is {cells}")
         knots = np.interp(np.linspace(0.0, x.size - 1.0, cells + 1), np.arange(x.size), x)
         padded = np.concatenate([[x[0]] * 3, knots, [x[-1]] * 3])
         # The first basis function alone is not zero at the first point: leaving it out anchors the curve.

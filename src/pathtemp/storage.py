@@ -126,9 +126,7 @@ def _size(group: Any) -> int:
 def _read(place: Path) -> Fit:
     with xr.open_datatree(place, engine="h5netcdf", mask_and_scale=False) as tree:
         tree.load()
-        groups = {
-            name: node.to_dataset(inherit=False).drop_encoding() for name, node in tree.children.items()
-        }
+        groups = {name: node.to_dataset(inherit=False).drop_encoding() for name, node in tree.children.items()}
     own = groups[OWN_GROUP]
     record = decode(str(own[RECORD].item()), {str(name): x.values for name, x in own.data_vars.items()})
     posterior, base, path = (unescape_names(groups[name]) for name in ("posterior", "prior", "sample_stats"))

@@ -59,9 +59,7 @@ class Summary:
         if len(self.table):
             lines += ["", _format(self.table)]
         if 0 < len(self.table) < self.elements:
-            lines.append(
-                f"... and {self.elements - len(self.table):,} more: summary(rows=None) shows them all"
-            )
+            lines.append(f"... and {self.elements - len(self.table):,} more: summary(rows=None) shows them all")
         return "\n".join(lines)
 
     __repr__ = __str__
@@ -86,9 +84,7 @@ def summarise(fit: Fit, *, rows: int | None = 20) -> Summary:
             f"{sizes['chain'] * sizes['draw']:,}   (chains x draws: {sizes['chain']:,} x {sizes['draw']:,})",
         ),
     )
-    return Summary(
-        _verdict(fit), tuple(fit.warnings), facts, posterior_table(fit.posterior, rows=rows), _elements(fit)
-    )
+    return Summary(_verdict(fit), tuple(fit.warnings), facts, posterior_table(fit.posterior, rows=rows), _elements(fit))
 
 
 def with_error(value: float, se: float) -> str:
@@ -120,9 +116,7 @@ def posterior_table(posterior: xr.Dataset, *, rows: int | None = None) -> pd.Dat
     # Summarised under numbers, because ArviZ does not take every name (slashes).
     numbered = xr.Dataset({str(i): (SAMPLE_DIMS, x) for i, (_, _, _, x) in enumerate(scalars)})
     table: pd.DataFrame = summary(numbered, round_to="none")
-    table.index = pd.Index(
-        [printable(labeller.make_label_flat(name, sel, isel)) for name, sel, isel, _ in scalars]
-    )
+    table.index = pd.Index([printable(labeller.make_label_flat(name, sel, isel)) for name, sel, isel, _ in scalars])
     return table
 
 

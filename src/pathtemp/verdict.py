@@ -81,7 +81,7 @@ def judge(
     """Draws, diagnostics and verdict of a run; ``early_visits`` are those of the adaptive rounds."""
     visits = np.asarray(engine.state.target_visits)
     target, chains = rectangle(np.asarray(engine.state.target), visits)
-    quantities = _with_energies(engine, _flat(target)).reshape(*target.shape[:2], -1)
+    quantities = _with_energies(engine, _flat(target)).reshape(*target.shape[:2], target.shape[2] + 1)
     rhat, bulk, tail = gates.rhat_ess(quantities)
     link = engine.parameters.link
     edges = link.host_at(np.linspace(0.0, 1.0, gates.BINS + 1))
@@ -100,6 +100,7 @@ def judge(
         gates.check_long_tours(trace.visits.values()),
         _early(gates.check_long_tours(early_visits.values())),
         gates.check_lost(_with_energies(engine, early_targets(engine)), _with_energies(engine, _flat(target))),
+        gates.check_peak(quantities[..., -1], chains),
         gates.check_acceptance(acceptance, moves, link.host_at(np.linspace(0.0, 1.0, len(acceptance)))),
         gates.check_rhat(rhat, highest=engine.settings.rhat),
         gates.check_ess(min(bulk, tail)),
@@ -148,7 +149,7 @@ def early_targets(engine: Engine) -> FloatArray:
 
 
 def _flat(draws: FloatArray) -> FloatArray:
-    return draws.reshape(-1, draws.shape[-1])
+    return draws.reshape(draws.shape[0] * draws.shape[1], draws.shape[2])
 
 
 def _with_energies(engine: Engine, theta: FloatArray) -> FloatArray:
