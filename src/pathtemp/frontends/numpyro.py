@@ -1,0 +1,253 @@
+"""NumPyro models: the prior is the base, the likelihood is what is tempered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from pathtemp._types import Array, FloatArray, Key, LogDensity, Sampler, Variables
+from pathtemp.errors import InputError, MissingExtraError
+from pathtemp.frontends.program import Program, to_model
+from pathtemp.layout import Layout
+from pathtemp.model import Model
+
+BATCH = 1024
+"""Draws whose deterministics are computed at once."""
+
+Trace = dict[str, dict[str, Any]]
+
+
+def from_numpyro(model: Callable[..., Any], *args: Any, base: Any = None, **kwargs: Any) -> Model:
+    """A NumPyro model as it is, tempered from its prior to its posterior.
+
+    The flat vector is NumPyro's own unconstrained scale. The base is the prior of the latent continuous sites; the
+    target has the observed sites and the factors too, so that log z(1) - log z(0) is the log marginal likelihood. Every
+    visit to the base draws the prior afresh. Discrete latent sites are summed out by enumeration, as ``MCMC`` does,
+    in the prior as in the posterior. Draws have the latent and the deterministic sites; plates name the dims.
+
+    Parameters
+    ----------
+    model
+        A callable with NumPyro primitives.
+    args, kwargs
+        What the model takes: its data.
+    base
+        What to start from instead of the prior: a NumPyro model of the same arguments with the same latent sites (its
+        joint density, sampled exactly where it observes nothing), a dict of distributions by name on the constrained
+        scale, or one distribution of the whole unconstrained vector.
+
+    Raises
+    ------
+    InputError
+        A discrete site cannot be enumerated, a prior is improper or masked, or a plate subsamples its data; the message
+        says which site and what to do.
+    MissingExtraError
+        NumPyro is not installed, or a site must be enumerated and funsor is not.
+
+    >>> import numpyro, numpyro.distributions as dist
+    >>> def coin(heads, flips):
+    ...     p = numpyro.sample("p", dist.Beta(2.0, 2.0))
+    ...     numpyro.sample("heads", dist.Binomial(flips, p), obs=heads)
+    >>> from_numpyro(coin, 7, flips=10).dim
+    1
+    """
+    try:
+        import numpyro
+    except ImportError:
+        raise MissingExtraError("NumPyro", "numpyro") from None
+    if not callable(model):
+        raise InputError(
+            f"from_numpyro: model must be a function with NumPyro primitives, and is a {type(model).__name__}"
+        )
+    is_program = callable(base) and not isinstance(base, numpyro.distributions.Distribution)
+    return to_model(_program(model, args, kwargs), _program(base, args, kwargs) if is_program else base)
+
+
+def _program(model: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Program:
+    from numpyro import handlers
+    from numpyro.infer.util import constrain_fn, unconstrain_fn
+
+    trace = _prior_trace(model, args, kwargs)
+    latent = {k: s for k, s in trace.items() if s["type"] == "sample" and not s["is_observed"]}
+    discrete = [name for name, site in latent.items() if site["fn"].support.is_discrete]
+    continuous = [name for name in latent if name not in discrete]
+    _check(trace, continuous, discrete)
+    seeded = handlers.seed(model, 0)
+    layout = _layout(trace, continuous)
+    jacobians = tuple(f"_{name}_log_det" for name in continuous)
+
+    def is_likelihood(site: dict[str, Any]) -> bool:
+        # The Jacobians are factors too, and a loop may prefix the names of its sites.
+        return site["type"] == "sample" and site["is_observed"] and not site["name"].endswith(jacobians)
+
+    prior = handlers.block(seeded, hide_fn=is_likelihood)
+
+    def named(x: Array) -> dict[str, Array]:
+        out: dict[str, Array] = constrain_fn(seeded, args, kwargs, layout.unravel(x), return_deterministic=True)
+        return out
+
+    def constrain(x: Array) -> dict[str, Array]:
+        variables = named(x)
+        return {name: variables[name] for name in continuous}
+
+    def constrain_draws(flat: FloatArray) -> dict[str, FloatArray]:
+        batch = max(1, min(BATCH, len(flat)))
+        draws = jax.jit(lambda x: jax.lax.map(named, x, batch_size=batch))(jnp.asarray(flat))
+        return {name: np.asarray(draws[name]) for name in trace if name in draws}
+
+    def unconstrain(variables: Variables) -> Array:
+        return layout.ravel(unconstrain_fn(seeded, args, kwargs, dict(variables)))
+
+    def log_jacobian(x: Array) -> Array:
+        free, sites = layout.unravel(x), _trace(handlers.substitute(seeded, data=constrain(x)), args, kwargs)
+        terms = (_transform(sites[name]).log_abs_det_jacobian(free[name], sites[name]["value"]) for name in continuous)
+        return sum((jnp.sum(term) for term in terms), jnp.zeros(()))
+
+    improper = _improper(latent)
+    return Program(
+        name=getattr(model, "__name__", "model"),
+        layout=layout,
+        log_prior=_density(prior, trace, args, kwargs, layout, bool(discrete)),
+        log_joint=_density(seeded, trace, args, kwargs, layout, bool(discrete)),
+        constrain=constrain,
+        unconstrain=unconstrain,
+        log_jacobian=log_jacobian,
+        constrain_draws=constrain_draws,
+        forward=None if improper else _forward(model, args, kwargs, layout, latent),
+        improper=improper,
+        is_prior=not any(site["type"] == "sample" and site["is_observed"] for site in trace.values()),
+    )
+
+
+def _trace(model: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Trace:
+    from numpyro import handlers
+
+    trace: Trace = handlers.trace(model).get_trace(*args, **kwargs)
+    return trace
+
+
+def _prior_trace(model: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Trace:
+    """One run of the model from its prior; sites that cannot be sampled start anywhere."""
+    from numpyro import handlers
+    from numpyro.infer.initialization import init_to_sample
+
+    return _trace(handlers.substitute(handlers.seed(model, 0), substitute_fn=init_to_sample), args, kwargs)
+
+
+def _transform(site: dict[str, Any]) -> Any:
+    """From the real space onto the support of a site."""
+    from numpyro.distributions import biject_to
+
+    return biject_to(site["fn"].support)
+
+
+def _check(trace: Trace, continuous: list[str], discrete: list[str]) -> None:
+    for name, site in trace.items():
+        if site["type"] == "plate" and site["args"][1] not in (None, site["args"][0]):
+            raise InputError(
+                f"from_numpyro: plate {name!r} subsamples {site['args'][1]} of {site['args'][0]}, so its likelihood "
+                "changes at random; use all the data"
+            )
+    if not continuous:
+        raise InputError("from_numpyro: the model has no continuous latent sites, so there is nothing to sample")
+    for name in discrete:
+        if not trace[name]["fn"].has_enumerate_support:
+            raise InputError(
+                f"from_numpyro: site {name!r} is a {type(trace[name]['fn']).__name__}, which is discrete and cannot be "
+                "enumerated; sum it out in the model"
+            )
+    if discrete:
+        _check_plates(trace)
+        try:
+            import numpyro.contrib.funsor  # noqa: F401
+        except ImportError:
+            raise MissingExtraError("funsor", "numpyro") from None
+
+
+def _check_plates(trace: Trace) -> None:
+    """Enumeration takes what is independent from the plates."""
+    for name, site in trace.items():
+        if site["type"] != "sample":
+            continue
+        batch = site["fn"].batch_shape
+        plates = {frame.dim for frame in site["cond_indep_stack"]}
+        if site.get("_control_flow_done", False):
+            plates.add(-len(batch))  # the time axis of numpyro.contrib.control_flow.scan
+        if any(size > 1 and dim - len(batch) not in plates for dim, size in enumerate(batch)):
+            raise InputError(
+                f"from_numpyro: site {name!r} has batch shape {batch} outside a plate, and discrete sites can be "
+                "summed out only over plates; put it under numpyro.plate"
+            )
+
+
+def _improper(latent: Trace) -> str:
+    from numpyro import distributions as dist
+
+    for name, site in latent.items():
+        fn = site["fn"]
+        while fn is not None:
+            if isinstance(fn, dist.ImproperUniform):
+                return f"the prior of site {name!r} is improper and cannot be sampled"
+            if isinstance(fn, dist.MaskedDistribution):
+                return f"site {name!r} is masked, which leaves parts of it without a prior"
+            fn = getattr(fn, "base_dist", None)
+    return ""
+
+
+def _layout(trace: Trace, continuous: list[str]) -> Layout:
+    shapes = {name: jnp.shape(_transform(trace[name]).inv(trace[name]["value"])) for name in continuous}
+    dims = {}
+    for name, site in trace.items():
+        if site["type"] == "deterministic" or name in continuous:
+            frames = sorted(site["cond_indep_stack"], key=lambda frame: int(frame.dim))
+            shape = jnp.shape(site["value"])
+            names = (*(frame.name for frame in frames), *site.get("infer", {}).get("event_dims", ()))
+            if names and tuple(frame.size for frame in frames) == shape[: len(frames)]:
+                dims[name] = names
+    return Layout(shapes, dims=dims)
+
+
+def _density(
+    model: Callable[..., Any],
+    trace: Trace,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    layout: Layout,
+    enumerate_sites: bool,
+) -> LogDensity:
+    """Log density of the flat vector, with Jacobians, discrete sites summed out."""
+    from numpyro.infer.util import potential_energy
+
+    if enumerate_sites:
+        from numpyro.contrib.funsor import config_enumerate, enum
+
+        frames = [frame.dim for s in trace.values() if s["type"] == "sample" for frame in s["cond_indep_stack"]]
+        model = enum(config_enumerate(model), min(frames, default=0) - 1)
+
+    def log_density(x: Array) -> Array:
+        return -jnp.asarray(potential_energy(model, args, kwargs, layout.unravel(x), enum=enumerate_sites))
+
+    return log_density
+
+
+def _forward(
+    model: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], layout: Layout, latent: Trace
+) -> Sampler | None:
+    """One prior draw on the unconstrained scale; None where a distribution has no sampler or a scaled density."""
+    from numpyro import handlers
+
+    def forward(key: Key) -> Array:
+        sites = _trace(handlers.seed(model, key), args, kwargs)
+        return layout.ravel({name: _transform(sites[name]).inv(sites[name]["value"]) for name in layout.shapes})
+
+    if any(site["scale"] is not None for site in latent.values()):
+        return None
+    try:
+        jax.eval_shape(forward, jax.random.key(0))
+    except NotImplementedError:
+        return None
+    return forward
