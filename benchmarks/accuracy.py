@@ -105,7 +105,7 @@ def run(name: str, seeds: range, append: Callable[[Row], None]) -> list[Row]:
         print(
             f"{name} seed {seed}: error {row['error']:+.4f}, se {row['se']:.4f}, z {row['z']:+.2f}, "
             f"{row['tours']} round trips, {'converged' if row['converged'] else 'NOT: ' + row['failed']}, "
-            f"{row['seconds']:.1f} s",
+            f"{row['wall']:.1f} s",
             flush=True,
         )
     return rows
@@ -125,7 +125,7 @@ HEADER = [
     "modes",
     "round trips",
     "converged",
-    "seconds",
+    "cpu seconds",
     "to reach",
     "reached",
 ]
@@ -148,7 +148,7 @@ def summary_line(name: str, rows: list[Row]) -> list[str]:
         _or_dash(float(column(rows, "modes").min()), 0),
         f"{column(rows, 'tours').mean():.0f}",
         f"{100 * column(rows, 'converged').mean():.0f}%",
-        f"{np.median(column(rows, 'seconds')):.1f}",
+        f"{np.median(column(rows, 'cpu')):.1f}",
         case.goal,
         "yes" if case.reached(rows) else "NO",
     ]

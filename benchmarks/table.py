@@ -55,7 +55,7 @@ def line(name: str, label: str, rows: list[Row]) -> list[str]:
         label,
         f"{column(rows, 'gradients').mean():,.0f}",
         f"{column(rows, 'densities').mean():,.0f}",
-        f"{column(rows, 'seconds').mean():.1f}",
+        f"{np.mean(column(rows, 'wall') - column(rows, 'compile')):.1f}",
         f"{column(rows, 'compile').max():.1f}",
         f"{np.sqrt(np.mean(column(rows, 'error') ** 2)):.3f}",
         f"{column(rows, 'se').mean():.3f}",
