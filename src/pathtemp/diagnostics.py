@@ -88,7 +88,8 @@ def check_stuck(returns: FloatArray, lam: FloatArray) -> Check:
     stuck = np.flatnonzero(returns == 0)
     if len(stuck) == 0:
         return Check("stuck chains", 0, 0, True)
-    low, high = lam[:, stuck].min(), lam[:, stuck].max()
+    shown = lam[:, stuck[stuck < lam.shape[1]]]
+    low, high = (shown.min(), shown.max()) if shown.size else (0.0, 1.0)
     named = ", ".join(map(str, stuck[:5])) + (", ..." if len(stuck) > 5 else "")
     message = (
         f"{len(stuck)} of {len(returns)} chains (number {named}) never came back to the base and stayed at lam between "
@@ -149,7 +150,7 @@ def check_peak(log_density: FloatArray, chains: IntArray, *, few: int = 4) -> Ch
 
     ``log_density`` of the target draws, shape (chain, draw), of the chains numbered ``chains``. The highest value of
     each chain is sorted; a gap below one of the first ``few`` that is wider than half the distance from the highest of
-    the remaining chains to their median, and than one nat, sets those chains apart: a narrow mode that they alone found.
+    the remaining chains to their median, and than one nat, sets those chains apart: they alone found a narrow mode.
     """
     if log_density.shape[0] <= 2 * few or log_density.shape[1] == 0:
         return Check("peak", float("nan"), 0.0, True)

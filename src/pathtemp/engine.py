@@ -216,13 +216,29 @@ class Engine:
         """Fit everything to the pooled draws; returns the largest change of log c along the path."""
         old = self.parameters
         positions = np.linspace(0.0, 1.0, len(old.log_step))
+        along_orbit = self._orbit_curve()
         self.pool.trim()
         self._fit(np.asarray(old.log_step) + mean_log_scale(old.transport), old.link.host_at(positions))
+        if along_orbit is not None:
+            log_c = jnp.asarray(along_orbit(np.asarray(self.parameters.link.nodes)))
+            self.parameters = replace(self.parameters, prior=replace(self.parameters.prior, log_c=log_c))
         new = self.parameters
+        self.reset()
         a = same_lam(np.asarray(self.state.chains.a), old.link, new.link)
         self.state = self.state._replace(chains=self.state.chains._replace(a=jnp.asarray(a)))
         before = np.interp(new.link.nodes, old.link.nodes, old.prior.log_c)
         return float(np.max(np.abs(np.asarray(new.prior.log_c) - before)))
+
+    def _orbit_curve(self) -> LogZ | None:
+        """The Rao-Blackwell curve along the orbit, on a long path, where it reaches from end to end.
+
+        MBAR integrates delta, and its error grows with the length of the path; each lattice sees all of the path, so
+        its error does not, however far off the pseudo-prior is.
+        """
+        if self.length <= LONG_PATH or bool(self.parameters.pinned):
+            return None
+        curve = self.curves()["along the orbit"]
+        return curve if np.isfinite(curve.mean).all() and np.isfinite(curve.stderr).all() else None
 
     def _fit(self, log_step: FloatArray, step_lam: FloatArray) -> None:
         self.parameters = fit_kernel(self.pool, cells=self.cells, full=self.full, log_step=log_step, step_lam=step_lam)

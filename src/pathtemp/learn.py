@@ -49,6 +49,8 @@ def fit_transport(s: FloatArray, theta: FloatArray, *, positions: int, full: boo
         variance = np.maximum(weight @ residual**2, 1e-4)
         location[b] = centre + spread * intercept
         log_scale[b] = np.log(spread) + 0.5 * np.log(variance)
+        if factors is None:
+            log_scale[b] = shrink_scales(log_scale[b], effective=1.0 / float(np.sum(weight**2)))
         residual = residual / np.sqrt(variance)
         if factors is not None:
             factors[b] = np.linalg.cholesky(_shrunk_correlation(residual, weight))
@@ -94,6 +96,22 @@ def _local_linear(t: FloatArray, u: FloatArray, weight: FloatArray) -> tuple[Flo
     return intercept, u - mean_u - np.outer(t - mean_t, slope)
 
 
+def shrink_scales(log_scale: FloatArray, *, effective: float) -> FloatArray:
+    """Log scales of many coordinates, shrunk to their mean as far as noise explains their spread (empirical Bayes).
+
+    The log of a standard deviation from n normal draws has variance 1 / (2 n); successive draws of a chain count for a
+    third. In high dimension a few scales that are much too large would otherwise set the step size of all.
+
+    >>> shrink_scales(np.array([-0.1, 0.1]), effective=30.0).tolist()
+    [0.0, 0.0]
+    """
+    noise = 1.0 / (2.0 * max(effective / 3.0, 1.0))
+    spread = float(np.var(log_scale))
+    kept = max(0.0, 1.0 - noise / spread) if spread > 0 else 0.0
+    centre = float(np.mean(log_scale))
+    return np.asarray(centre + kept * (log_scale - centre))
+
+
 def _shrunk_correlation(u: FloatArray, weight: FloatArray) -> FloatArray:
     """Correlation of standardised draws, shrunk to the identity by Ledoit and Wolf's intensity."""
     dim = u.shape[1]
@@ -109,7 +127,8 @@ def _shrunk_correlation(u: FloatArray, weight: FloatArray) -> FloatArray:
 def _low_rank(residuals: list[FloatArray], weights: list[FloatArray]) -> tuple[FloatArray, FloatArray]:
     """Directions V (dim, RANK) of excess variance shared along the path, and the gain of each at each position.
 
-    Directions whose variance noise alone could explain (Marchenko-Pastur edge) get gain zero.
+    Directions whose variance noise alone could explain (Marchenko-Pastur edge, an eighth of the draws taken as
+    independent) get gain zero.
     """
     dim = residuals[0].shape[1]
     rank = min(RANK, dim)
@@ -122,7 +141,7 @@ def _low_rank(residuals: list[FloatArray], weights: list[FloatArray]) -> tuple[F
     _, singular, rows = np.linalg.svd(pooled @ sketch, full_matrices=False)
     basis = sketch @ rows[:rank].T
     effective = 1.0 / sum(np.sum(w**2) for w in weights) * len(weights) ** 2
-    edge = 1.2 * (1.0 + np.sqrt(dim / effective)) ** 2
+    edge = 1.2 * (1.0 + np.sqrt(8.0 * dim / effective)) ** 2
     kept = singular[:rank] ** 2 > edge
     variance = np.array([w @ (r @ basis) ** 2 for r, w in zip(residuals, weights, strict=True)])
     gain = np.sqrt(np.maximum(variance, 0.01)) - 1.0
