@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test test-stan lint bench clean
 
 $(VENV)/installed: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -15,6 +15,10 @@ demo: $(VENV)/installed  ## the Cauchy pair, end to end: a summary and demo.png
 
 test: lint  ## lint, types and the whole test suite
 	$(BIN)/python -m pytest
+
+test-stan: $(VENV)/installed  ## many Stan programs, compiled; needs a C++ compiler
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[stan]"
+	$(BIN)/python -m pytest -m stan_full tests/frontends/stan
 
 lint: $(VENV)/installed
 	$(BIN)/ruff check .

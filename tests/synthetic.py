@@ -57,13 +57,8 @@ def history(curve: LogZ) -> tuple[RoundRecord, ...]:
         0.75,
         LogZ(curve.lam[::2], curve.mean[::2], curve.stderr[::2]),
     )
-    adapt = [
-        RoundRecord("adapt", 5_000 * i, 5 * i, end + 0.3 / i, 0.3 / i, 1.2 / i, 0.8, curve)
-        for i in range(2, 6)
-    ]
-    sample = [
-        RoundRecord("sample", 5_000 * i, 40, end + 0.02 * (-1) ** i, 0.1 / i, 0.2, 0.81) for i in range(6, 10)
-    ]
+    adapt = [RoundRecord("adapt", 5_000 * i, 5 * i, end + 0.3 / i, 0.3 / i, 1.2 / i, 0.8, curve) for i in range(2, 6)]
+    sample = [RoundRecord("sample", 5_000 * i, 40, end + 0.02 * (-1) ** i, 0.1 / i, 0.2, 0.81) for i in range(6, 10)]
     return (first, *adapt, *sample)
 
 
@@ -85,8 +80,7 @@ def run_of(
     lam = np.asarray(jax.vmap(CubicLink())(jnp.asarray(a.ravel())))
     theta = problem.sample_at(rng, lam)
     target, base = (
-        np.asarray(jax.vmap(f)(jnp.asarray(theta)))
-        for f in (problem.model.log_target, problem.model.log_base)
+        np.asarray(jax.vmap(f)(jnp.asarray(theta))) for f in (problem.model.log_target, problem.model.log_base)
     )
     nodes = np.linspace(0.0, 1.0, 65)
     stderr = se * np.sqrt(nodes)

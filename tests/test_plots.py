@@ -131,9 +131,7 @@ def test_the_joint_path_shows_theta_where_it_was_kept_and_delta_otherwise(fit):
     without = dataclasses.replace(fit, path=fit.path.drop_vars("theta0"))
     ax = plots.joint_path(without, label="θ")
     assert ax.get_ylabel() == "log target − log base"
-    assert set(np.concatenate([line.get_ydata() for line in ax.lines])) <= set(
-        fit.path["delta"].values.ravel()
-    )
+    assert set(np.concatenate([line.get_ydata() for line in ax.lines])) <= set(fit.path["delta"].values.ravel())
 
 
 def test_the_joint_path_is_coloured_by_its_ends_and_thinned(fit):

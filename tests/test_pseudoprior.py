@@ -47,9 +47,7 @@ def test_derivative_is_that_of_the_value(family):
     by_autodiff = jax.vmap(jax.grad(log_c))(at)
     np.testing.assert_allclose(log_c.derivative(at), by_autodiff, rtol=1e-7)
     step = 1e-6
-    np.testing.assert_allclose(
-        log_c.derivative(at), (log_c(at + step) - log_c(at)) / step, rtol=1e-2, atol=1e-2
-    )
+    np.testing.assert_allclose(log_c.derivative(at), (log_c(at + step) - log_c(at)) / step, rtol=1e-2, atol=1e-2)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -121,9 +119,7 @@ def test_piecewise_linear_in_position_along_a_metric_link():
     log_c = PiecewiseLinear.fit(nodes, [0.0, -1.0, -4.0, -5.0])
     link = MetricLink(nodes)
     for s in (0.0, 0.1, 0.5, 0.9, 1.0):
-        assert float(log_c.at(jnp.asarray(s))) == pytest.approx(
-            float(log_c(link.at(jnp.asarray(s)))), abs=1e-12
-        )
+        assert float(log_c.at(jnp.asarray(s))) == pytest.approx(float(log_c(link.at(jnp.asarray(s)))), abs=1e-12)
     assert float(log_c.derivative(jnp.asarray(1.0))) == pytest.approx(-1.25)
 
 

@@ -199,9 +199,7 @@ try:
 except OSError as error:
     print(error)
 """
-    done = subprocess.run(
-        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=120
-    )
+    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0
     assert "fit.nc, which is as it was before" in done.stdout
     assert os.listdir(tmp_path) == ["fit.nc"]
@@ -232,9 +230,7 @@ def test_saving_through_a_link_keeps_the_link(tmp_path):
     assert load(link).name == "odd"
 
 
-@pytest.mark.parametrize(
-    "name", ["x", "a/b", "%", "%2F", "%u0041", "", ".", "..", "a.b", "\0\x1f", "\ud800", "θ/π%"]
-)
+@pytest.mark.parametrize("name", ["x", "a/b", "%", "%2F", "%u0041", "", ".", "..", "a.b", "\0\x1f", "\ud800", "θ/π%"])
 def test_escaping_is_reversible_and_safe(name):
     assert unescape(escape(name)) == name
     assert "/" not in escape(name)

@@ -27,16 +27,12 @@ def test_importance_with_zero_ratios():
 
 
 def test_importance_does_not_overflow():
-    assert importance(np.array([1e5, 1e5 - 1.0])).log_ratio[0] == pytest.approx(
-        1e5 + np.log((1 + np.exp(-1)) / 2)
-    )
+    assert importance(np.array([1e5, 1e5 - 1.0])).log_ratio[0] == pytest.approx(1e5 + np.log((1 + np.exp(-1)) / 2))
 
 
 def test_taylor_and_importance_agree_as_the_step_shrinks():
     u = -0.5 * np.random.default_rng(0).normal(size=100) ** 2
-    gap = [
-        abs(importance(step * u).log_ratio[0] - taylor(u, step).log_ratio[0]) for step in (0.1, 0.01, 0.001)
-    ]
+    gap = [abs(importance(step * u).log_ratio[0] - taylor(u, step).log_ratio[0]) for step in (0.1, 0.01, 0.001)]
     assert gap[1] < 0.02 * gap[0]
     assert gap[2] < 0.02 * gap[1]
 

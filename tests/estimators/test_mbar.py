@@ -39,9 +39,7 @@ def test_jackknife_error_is_the_spread_over_seeds():
     spread = np.std(curves, axis=0)[[4, 16, 32]]
     reported = np.mean(errors, axis=0)[[4, 16, 32]]
     assert np.all(np.abs(reported / spread - 1.0) < 0.3)
-    assert np.all(
-        np.abs(np.mean(curves, axis=0) - scale_log_z(GRID))[[4, 16, 32]] < 4.0 * spread / np.sqrt(60)
-    )
+    assert np.all(np.abs(np.mean(curves, axis=0) - scale_log_z(GRID))[[4, 16, 32]] < 4.0 * spread / np.sqrt(60))
 
 
 def test_error_is_that_of_the_jackknife_that_solves_again():

@@ -181,9 +181,7 @@ def test_gradients_are_finite_everywhere(
         assert bool(jnp.all(jnp.isfinite(gradient)))
 
 
-def test_uniform_supports_draws_and_infinities(
-    problems: dict[str, Problem], base_draws: dict[str, np.ndarray]
-) -> None:
+def test_uniform_supports_draws_and_infinities(problems: dict[str, Problem], base_draws: dict[str, np.ndarray]) -> None:
     problem = problems["uniform_supports"]
     assert problem.sample_at is not None
     assert stats.kstest(base_draws[problem.name][:, 0], "uniform", args=(-2, 4)).pvalue > 1e-4

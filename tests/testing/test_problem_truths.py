@@ -127,9 +127,7 @@ def test_flower_on_a_cartesian_grid(variant: str) -> None:
     for lam in (0.0, 0.3, 1.0):
         # Near the origin the target waves faster than any grid, but it has little mass there.
         tolerance = 2e-3 if lam > 0 else 1e-6
-        assert grid_log_z(problem, [axis, axis], lam) == pytest.approx(
-            float(problem.log_z(lam)), abs=tolerance
-        )
+        assert grid_log_z(problem, [axis, axis], lam) == pytest.approx(float(problem.log_z(lam)), abs=tolerance)
 
 
 def test_eight_schools_evidence_over_mu_and_tau() -> None:
@@ -167,9 +165,7 @@ def test_eight_schools_tau_with_flat_mu_over_mu() -> None:
 
     at = np.array([0.1, 1.0, 6.0, 30.0])
     np.testing.assert_allclose(np.diff(tau.log_pdf(at)), np.diff(log_density(at)), atol=1e-9)
-    assert integrate.quad(lambda t: float(tau.pdf(t)), 0.1, 100.0, limit=200)[0] == pytest.approx(
-        1.0, abs=1e-8
-    )
+    assert integrate.quad(lambda t: float(tau.pdf(t)), 0.1, 100.0, limit=200)[0] == pytest.approx(1.0, abs=1e-8)
     assert tau.pdf([0.05, 150.0]) == pytest.approx([0.0, 0.0])
 
 

@@ -11,14 +11,11 @@ from pathtemp._types import FloatArray
 from pathtemp.estimators.estimate import increasing
 from pathtemp.estimators.support import PathDraws, path_draws
 
-
 ROUNDING = 1e-10
 """Relative distance below which two lams are the same."""
 
 
-def isotonic(
-    lam: ArrayLike, delta: ArrayLike, grid: ArrayLike, *, weights: ArrayLike | None = None
-) -> FloatArray:
+def isotonic(lam: ArrayLike, delta: ArrayLike, grid: ArrayLike, *, weights: ArrayLike | None = None) -> FloatArray:
     """Thermodynamic integration (eq. gradient) with E[delta | lam] kept non-decreasing.
 
     log z of a geometric path is convex in lam, since its second derivative is Var(delta | lam), so its
@@ -57,9 +54,7 @@ def isotonic_curve(draws: PathDraws, nodes: FloatArray) -> FloatArray:
     return _integrate(centroid, fit.x[start], nodes)
 
 
-def pinned(
-    lam: ArrayLike, delta: ArrayLike, grid: ArrayLike, *, weights: ArrayLike | None = None
-) -> FloatArray:
+def pinned(lam: ArrayLike, delta: ArrayLike, grid: ArrayLike, *, weights: ArrayLike | None = None) -> FloatArray:
     """Integrate over chains that were held at fixed lam: mean delta per lam, made non-decreasing.
 
     Parameters and result are those of :func:`isotonic`; every mean stays at its own lam, for the lams of

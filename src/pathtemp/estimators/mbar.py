@@ -167,9 +167,9 @@ def _influence(fit: _Fit, draws: PathDraws, nodes: FloatArray, block: IntArray, 
     total = fit.weights.sum()
     w = np.bincount(fit.group * count + block, draws.weights, fit.weights.size * count)
     w = w.reshape(-1, count)
-    n = np.stack(
-        [_split_between_nodes(draws.lam, draws.weights * (block == b), nodes) for b in range(count)], axis=1
-    )[fit.visited]
+    n = np.stack([_split_between_nodes(draws.lam, draws.weights * (block == b), nodes) for b in range(count)], axis=1)[
+        fit.visited
+    ]
     log_q, shares = fit.delta[:, None] * nodes[fit.visited], fit.counts[fit.visited]
     p = responsibilities(log_q, np.log(shares) - fit.log_z)
     moved_g = newton_step(p, fit.weights / total, (n - p.T @ w) / total)

@@ -64,9 +64,7 @@ def solve(
     return log_z
 
 
-def log_density_weights(
-    log_q: FloatArray, counts: FloatArray, weights: FloatArray, log_z: FloatArray
-) -> FloatArray:
+def log_density_weights(log_q: FloatArray, counts: FloatArray, weights: FloatArray, log_z: FloatArray) -> FloatArray:
     """Log weight of each draw: z of any density q is estimated by sum_s exp(weight_s) q(theta_s).
 
     >>> log_density_weights(np.zeros((2, 1)), np.array([2.0]), np.ones(2), np.zeros(1)).round(4)

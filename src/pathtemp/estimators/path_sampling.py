@@ -159,9 +159,7 @@ def _marginal_stderr(log_p: FloatArray, variance: FloatArray, at: FloatArray) ->
     return np.asarray(np.sqrt(np.maximum(variance - 2.0 * to_mean + mass @ to_mean, 0.0)))
 
 
-def _spread_between_groups(
-    curve: Curve, a: FloatArray, u: FloatArray, at: FloatArray, groups: ArrayLike
-) -> FloatArray:
+def _spread_between_groups(curve: Curve, a: FloatArray, u: FloatArray, at: FloatArray, groups: ArrayLike) -> FloatArray:
     """Standard error of the mean of the groups' own curves; NaN when there is one group."""
     block = blocks(groups, size=a.size)
     count = int(block.max()) + 1

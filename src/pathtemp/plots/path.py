@@ -104,9 +104,7 @@ def _ends(ax: Axes) -> None:
         ax.axvspan(low, high, color=colour, alpha=0.12, linewidth=0)
 
 
-def _band_inset(
-    ax: Axes, lam: FloatArray, middle: FloatArray, band: FloatArray, *, falls: bool, heading: str
-) -> None:
+def _band_inset(ax: Axes, lam: FloatArray, middle: FloatArray, band: FloatArray, *, falls: bool, heading: str) -> None:
     # log z of a geometric path is convex: the room is above the chord, on the high side of a slope.
     small = ax.inset_axes((0.55 if falls else 0.16, 0.56, 0.42, 0.36))
     small.fill_between(lam, middle - band, middle + band, color=ESTIMATE, alpha=0.35, linewidth=0)

@@ -39,9 +39,7 @@ def history(fit: Fit, ax: Axes | None = None, *, exact: float | None = None) -> 
         colour, marker = PHASES.get(phase, (BETWEEN, "x"))
         here = np.array([r.phase == phase for r in records])
         inside = here & (y >= low) & (y <= high)
-        ax.errorbar(
-            x[inside], y[inside], error[inside], fmt=marker, ms=4, color=colour, elinewidth=1.0, label=phase
-        )
+        ax.errorbar(x[inside], y[inside], error[inside], fmt=marker, ms=4, color=colour, elinewidth=1.0, label=phase)
         step = 0.03 * (high - low)
         below, above = (here & (y < low), low + step, "v"), (here & (y > high), high - step, "^")
         for outside, edge, arrow in (below, above):

@@ -42,9 +42,7 @@ def cauchy_pair(*, gap: float = 10.0, scale: float = 0.2, base_scale: float = 5.
     base_table, target_table = (np.asarray(v) for v in ends(table[:, None]))
 
     def sample_at(rng: np.random.Generator, lam: FloatArray) -> FloatArray:
-        return draw_tabulated(rng, table, lambda l: base_table + l * (target_table - base_table), lam)[
-            :, None
-        ]
+        return draw_tabulated(rng, table, lambda l: base_table + l * (target_table - base_table), lam)[:, None]
 
     def labels(draws: FloatArray) -> IntArray:
         return (draws[:, 0] > 0).astype(np.int64)

@@ -46,9 +46,7 @@ def unidentifiable_coin(n: int = 100, y: int = 50) -> Problem:
     def log_z(lam: ArrayLike) -> FloatArray:
         l = np.asarray(lam, float)
         heads, tails = l * y + 1.0, l * (n - y) + 1.0
-        return np.asarray(
-            l * log_choose + betaln(heads, tails) + np.log(digamma(heads + tails) - digamma(heads))
-        )
+        return np.asarray(l * log_choose + betaln(heads, tails) + np.log(digamma(heads + tails) - digamma(heads)))
 
     # With w = p1 p2 and u = -log w, u has density u exp(-u) under the prior, and log p1 / log w is uniform.
     log_u = np.linspace(-25.0, 8.0, 6001)

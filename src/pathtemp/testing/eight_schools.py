@@ -29,9 +29,7 @@ SCALE = 5.0
 
 _LOG_TAU = np.linspace(-40.0, 40.0, 321)
 # Log-linear in both tails: only the middle needs a fine table.
-_TABLE = np.concatenate(
-    [np.arange(-40.0, -4.0, 0.5), np.arange(-4.0, 12.0, 0.02), np.arange(12.0, 40.5, 0.5)]
-)
+_TABLE = np.concatenate([np.arange(-40.0, -4.0, 0.5), np.arange(-4.0, 12.0, 0.02), np.arange(12.0, 40.5, 0.5)])
 
 
 def eight_schools(*, centred: bool = False) -> Problem:
@@ -89,9 +87,7 @@ def eight_schools(*, centred: bool = False) -> Problem:
         mean, root = _given_tau(np.exp(log_tau), lam)
         mu_eta = mean + np.einsum("nij,nj->ni", root, rng.standard_normal(mean.shape))
         mu, eta = mu_eta[:, :1], mu_eta[:, 1:]
-        return np.concatenate(
-            [mu, log_tau[:, None], mu + np.exp(log_tau)[:, None] * eta if centred else eta], axis=1
-        )
+        return np.concatenate([mu, log_tau[:, None], mu + np.exp(log_tau)[:, None] * eta if centred else eta], axis=1)
 
     mean, var = _target_moments(centred)
     name = "eight_schools_centred" if centred else "eight_schools"

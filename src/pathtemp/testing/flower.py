@@ -24,9 +24,7 @@ RADIUS, AMPLITUDE, WIDTH = 10.0, 6.0, 1.0
 Proposal = Callable[[np.random.Generator, FloatArray], tuple[FloatArray, FloatArray]]
 
 
-def flower(
-    petals: int = 40, *, base_scale: float = 8.0, variant: Literal["squared", "printed"] = "squared"
-) -> Problem:
+def flower(petals: int = 40, *, base_scale: float = 8.0, variant: Literal["squared", "printed"] = "squared") -> Problem:
     """A flower with ``petals`` equal modes in the plane; the base is ``normal(0, base_scale)`` both ways.
 
     With h = rho - 10 - 6 cos(petals phi) the target is exp(-h^2 / 2) (``"squared"``, the ring of the paper's
@@ -94,9 +92,7 @@ def _polar_tables(base_scale: float, squared: bool) -> tuple[FloatArray, FloatAr
     return -0.5 * (r / base_scale) ** 2 - np.log(2 * np.pi * base_scale**2), log_target, log_weights, r
 
 
-def _draw_squared(
-    rng: np.random.Generator, lam: FloatArray, base_scale: float
-) -> tuple[FloatArray, FloatArray]:
+def _draw_squared(rng: np.random.Generator, lam: FloatArray, base_scale: float) -> tuple[FloatArray, FloatArray]:
     """Phase from its marginal, rho integrated out in closed form; then rho given the phase."""
 
     def ridge(phase: FloatArray, l: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -116,9 +112,7 @@ def _draw_squared(
     return phase, sd * _until_accepted(rng, _propose_radial_normal, k)
 
 
-def _draw_printed(
-    rng: np.random.Generator, lam: FloatArray, base_scale: float
-) -> tuple[FloatArray, FloatArray]:
+def _draw_printed(rng: np.random.Generator, lam: FloatArray, base_scale: float) -> tuple[FloatArray, FloatArray]:
     """Phase and rho are independent given lam: von Mises, and rho exp(-precision rho^2 / 2 - decay rho)."""
     phase = rng.vonmises(0.0, 0.5 * AMPLITUDE / WIDTH**2 * lam)
     precision, decay = (1.0 - lam) / base_scale**2, 0.5 * lam / WIDTH**2

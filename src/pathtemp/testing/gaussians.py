@@ -40,9 +40,7 @@ def harmonic_oscillators(
     """
     k, c = np.asarray(precisions, float), np.asarray(centres, float)
     if k.ndim != 1 or c.shape != k.shape:
-        raise InputError(
-            f"harmonic_oscillators: give as many centres as precisions, not {c.shape} and {k.shape}"
-        )
+        raise InputError(f"harmonic_oscillators: give as many centres as precisions, not {c.shape} and {k.shape}")
     return _between_normals("harmonic_oscillators", k, c)
 
 
@@ -92,9 +90,7 @@ def _between_normals(name: str, precision: FloatArray, centre: FloatArray, heigh
     def log_z(lam: ArrayLike) -> FloatArray:
         l = np.asarray(lam, float)[..., None]
         p = 1.0 - l + l * precision
-        return np.asarray(
-            l[..., 0] * height - 0.5 * np.sum(np.log(p) + l * (1.0 - l) * precision * centre**2 / p, -1)
-        )
+        return np.asarray(l[..., 0] * height - 0.5 * np.sum(np.log(p) + l * (1.0 - l) * precision * centre**2 / p, -1))
 
     def sample_at(rng: np.random.Generator, lam: FloatArray) -> FloatArray:
         l = lam[:, None]

@@ -104,17 +104,13 @@ def _adapted_importance(
     return float(logsumexp(log_weights) - np.log(draws)), se
 
 
-def _newton(
-    design: FloatArray, outcome: FloatArray, prior_scale: float, lam: float
-) -> tuple[FloatArray, FloatArray]:
+def _newton(design: FloatArray, outcome: FloatArray, prior_scale: float, lam: float) -> tuple[FloatArray, FloatArray]:
     """Mode and negative Hessian of the log density at lam; each step is halved until it climbs."""
     prior_precision = np.eye(design.shape[1]) / prior_scale**2
 
     def objective(beta: FloatArray) -> float:
         logit = design @ beta
-        return float(
-            lam * (logit @ outcome - np.logaddexp(0.0, logit).sum()) - 0.5 * beta @ prior_precision @ beta
-        )
+        return float(lam * (logit @ outcome - np.logaddexp(0.0, logit).sum()) - 0.5 * beta @ prior_precision @ beta)
 
     def curvature(beta: FloatArray) -> FloatArray:
         p = expit(design @ beta)

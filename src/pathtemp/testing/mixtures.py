@@ -166,9 +166,7 @@ class _Mixture:
         else:
             eigenvalues, axes = np.linalg.eigh(np.asarray(covariances, float))
         if not np.all(eigenvalues > 0):
-            raise InputError(
-                "gaussian_mixture: every scale must be positive and every covariance positive definite"
-            )
+            raise InputError("gaussian_mixture: every scale must be positive and every covariance positive definite")
         return cls(w / w.sum(), c, eigenvalues, axes)
 
     @property
@@ -184,9 +182,7 @@ class _Mixture:
     @property
     def var(self) -> FloatArray:
         """Variance of each coordinate, ``(d,)``."""
-        within = (
-            self.eigenvalues if self.axes is None else np.einsum("kij,kj->ki", self.axes**2, self.eigenvalues)
-        )
+        within = self.eigenvalues if self.axes is None else np.einsum("kij,kj->ki", self.axes**2, self.eigenvalues)
         return np.asarray(self.weights @ (within + (self.centres - self.mean) ** 2))
 
     @property
@@ -221,9 +217,7 @@ class _Mixture:
         return lambda x: jax.nn.logsumexp(heights - 0.5 * jnp.sum((whiten @ x - offset) ** 2, axis=1))
 
 
-def _draw_by_rejection(
-    rng: np.random.Generator, mixture: _Mixture, lam: FloatArray, base_scale: float
-) -> FloatArray:
+def _draw_by_rejection(rng: np.random.Generator, mixture: _Mixture, lam: FloatArray, base_scale: float) -> FloatArray:
     """Exact draws at lam: for lam <= 1 a sum to the power lam is at most the sum of the powers.
 
     Each power times the base is an unnormalised normal, so their sum is a mixture that can be drawn from; the
@@ -242,16 +236,14 @@ def _draw_by_rejection(
     return out
 
 
-def _draw_envelope(
-    rng: np.random.Generator, mixture: _Mixture, lam: FloatArray, base_scale: float
-) -> FloatArray:
+def _draw_envelope(rng: np.random.Generator, mixture: _Mixture, lam: FloatArray, base_scale: float) -> FloatArray:
     """Draws ``(n, d)`` of sum_k (w_k normal_k)^lam base^(1 - lam), normalised."""
     l = lam[:, None, None]
     own, other = l / mixture.eigenvalues, (1.0 - l) / base_scale**2
     precision, c = own + other, mixture.centres_along_axes
-    log_mass = lam[:, None] * mixture.log_heights - 0.5 * (
-        np.log(precision) + own * other / precision * c**2
-    ).sum(axis=-1)
+    log_mass = lam[:, None] * mixture.log_heights - 0.5 * (np.log(precision) + own * other / precision * c**2).sum(
+        axis=-1
+    )
     component = np.argmax(log_mass + rng.gumbel(size=log_mass.shape), axis=1)
     row = np.arange(len(lam))
     p, mean = precision[row, component], (own * c / precision)[row, component]

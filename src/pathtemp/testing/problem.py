@@ -69,9 +69,7 @@ class Problem:
 
     def __post_init__(self) -> None:
         if self.log_z is None and self.end is None:
-            raise InputError(
-                f"Problem {self.name!r}: give log_z (the whole curve) or end (its value at lam = 1)"
-            )
+            raise InputError(f"Problem {self.name!r}: give log_z (the whole curve) or end (its value at lam = 1)")
 
     @property
     def log_z_end(self) -> float:
@@ -91,7 +89,5 @@ class Problem:
         if self.target_sampler is not None:
             return self.target_sampler(rng, n)
         if self.sample_at is None:
-            raise InputError(
-                f"Problem {self.name!r} has no exact draws of its target; sample it with pathtemp"
-            )
+            raise InputError(f"Problem {self.name!r} has no exact draws of its target; sample it with pathtemp")
         return self.sample_at(rng, np.ones(n))

@@ -163,11 +163,7 @@ class TabulatedDensity:
         """Distribution function: whole panels, then the rule on the part of the last one."""
         at = np.clip(np.asarray(x, float), self.edges[0], self.edges[-1])
         nodes, log_w = gauss_legendre(self.edges)
-        panels = (
-            np.exp(self.log_density(nodes) + log_w - self.log_constant)
-            .reshape(len(self.edges) - 1, -1)
-            .sum(1)
-        )
+        panels = np.exp(self.log_density(nodes) + log_w - self.log_constant).reshape(len(self.edges) - 1, -1).sum(1)
         below = np.concatenate([[0.0], np.cumsum(panels)])
         panel = np.clip(np.searchsorted(self.edges, at, side="right") - 1, 0, len(self.edges) - 2)
         t, w = np.polynomial.legendre.leggauss(16)

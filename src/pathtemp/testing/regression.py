@@ -95,9 +95,7 @@ def unknown_scale_regression(
     def log_base(v: Array) -> Array:
         beta, log_sigma = v[:-1], v[-1]
         # inverse-gamma of sigma^2 times its derivative by log sigma, 2 sigma^2
-        log_scale = (
-            log_gamma_constant - 2 * shape * log_sigma - rate * jnp.exp(-2 * log_sigma) + float(np.log(2.0))
-        )
+        log_scale = log_gamma_constant - 2 * shape * log_sigma - rate * jnp.exp(-2 * log_sigma) + float(np.log(2.0))
         square = jnp.sum(beta**2) * jnp.exp(-2 * log_sigma) / prior_scale**2
         return log_scale - 0.5 * square - dim * (log_sigma + float(np.log(prior_scale)) + 0.5 * _LOG_2PI)
 

@@ -43,9 +43,7 @@ def student_modes(*, base_scale: float = 20.0, seed: int = 0) -> Problem:
         return heights - 0.5 * (DF + DIM) * jnp.log1p(square / DF)
 
     def log_base(x: Array) -> Array:
-        return jnp.asarray(
-            -0.5 * jnp.sum(x**2) / base_scale**2 - DIM * np.log(base_scale * np.sqrt(2 * np.pi))
-        )
+        return jnp.asarray(-0.5 * jnp.sum(x**2) / base_scale**2 - DIM * np.log(base_scale * np.sqrt(2 * np.pi)))
 
     def log_target(x: Array) -> Array:
         return jax.nn.logsumexp(log_components(x))
