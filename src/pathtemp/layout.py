@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import jax
@@ -84,5 +85,9 @@ class Layout:
 
     def constrain_draws(self, flat: FloatArray) -> dict[str, FloatArray]:
         """Constrained variables of many draws: ``(n, dim) -> {name: (n, ...)}``."""
-        draws = jax.jit(jax.vmap(lambda x: self.constrain(x)[0]))(jnp.asarray(flat))
-        return {name: np.asarray(x) for name, x in draws.items()}
+        return {name: np.asarray(x) for name, x in self._constrain_many(jnp.asarray(flat)).items()}
+
+    @cached_property
+    def _constrain_many(self) -> Callable[[Array], dict[str, Array]]:
+        """The map of many draws, compiled once for each shape."""
+        return jax.jit(jax.vmap(lambda x: self.constrain(x)[0]))

@@ -79,6 +79,7 @@ def temper(
     """
     whole = _model(model, target, base)
     display = _display(progress)
+    use_compilation_cache()
     if isinstance(settings, PaperSettings):
         from pathtemp.paper import run_paper
 
@@ -104,7 +105,6 @@ def _temper(
     display: Progress,
 ) -> Fit:
     """The default engine."""
-    use_compilation_cache()
     settings = settings if chains is None else settings.replace(chains=chains)
     if budget is not None and not budget > 0:
         raise InputError(f"budget: it must be a positive number of gradient evaluations, and is {budget}")
