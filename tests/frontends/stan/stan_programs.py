@@ -14,6 +14,7 @@ from pathtemp.model import Model
 
 FOLDER = Path(__file__).parent / "programs"
 INCLUDE = FOLDER / "include"
+EXAMPLES = Path(__file__).parents[3] / "examples" / "stan"
 MERGED = ("cauchy_pair", "nasty", "eight_schools")
 PLAIN = ("every_type", "typed_base")
 EVERYTHING = tuple(sorted(path.stem for path in FOLDER.glob("*.stan")))

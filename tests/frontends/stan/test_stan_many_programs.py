@@ -8,7 +8,7 @@ from pathlib import Path
 import jax
 import numpy as np
 import pytest
-from stan_programs import EVERYTHING, FOLDER, augmented, load, path
+from stan_programs import EVERYTHING, EXAMPLES, FOLDER, augmented, load, path
 
 from pathtemp.frontends.stan import from_stan
 from pathtemp.frontends.stan.augment import augmented_data
@@ -29,9 +29,6 @@ AUGMENTED = (
 )
 
 
-EXAMPLES = sorted((Path(__file__).parents[3] / "examples" / "stan").glob("*.stan"))
-
-
 def agrees_with_finite_differences(model: Model, tolerance: float) -> None:
     points = np.random.default_rng(5).uniform(-0.8, 0.8, (3, model.dim))
     steps = 1e-5 * np.eye(model.dim)
@@ -46,7 +43,7 @@ def agrees_with_finite_differences(model: Model, tolerance: float) -> None:
     assert set(model.layout.shapes) <= set(draws)
 
 
-@pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: file.stem)
+@pytest.mark.parametrize("file", sorted(EXAMPLES.glob("*.stan")), ids=lambda file: file.stem)
 def test_the_examples_build(file: Path) -> None:
     agrees_with_finite_differences(from_stan(file, file.with_suffix(".json")), 5e-6)
 

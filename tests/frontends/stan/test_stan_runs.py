@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 from scipy.special import betaln, digamma, gammaln
-from stan_programs import load, path
+from stan_programs import EXAMPLES, load, path
 
 import pathtemp as pt
 from pathtemp.fit import Fit
@@ -90,7 +90,8 @@ class TestKnownAnswers:
             assert abs(float(fit.log_z(lam)) - log_z(lam)) < 3 * float(fit.log_z.se(lam)) + 2e-2, lam
 
     def test_two_models_joined(self) -> None:
-        model = load("logit_probit")
+        file = EXAMPLES / "logit_probit.stan"
+        model = from_stan(file, file.with_suffix(".json"))
         fit = run(model, seed=1)
 
         def mass(density: Any) -> float:

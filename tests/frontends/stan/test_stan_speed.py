@@ -63,8 +63,10 @@ def test_the_bridge_costs_less_than_a_microsecond() -> None:
     assert overhead < 1e-6
 
 
-@pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="one core")
 def test_a_batch_uses_the_cores() -> None:
+    cores = os.cpu_count() or 1
+    if cores < 2 or os.getloadavg()[0] > 0.5 * cores:
+        pytest.skip("one core, or cores that others keep busy")
     model: Model = from_stan(
         MIXTURE, {"K": 10, "D": 100, "c": np.random.default_rng(0).normal(size=(10, 100)), "s": 0.3}
     )
