@@ -40,6 +40,9 @@ LONG_PATH = 20.0
 FULL_BYTES = 2**28
 """Largest size of the triangular factors of all chains at once; above it, diagonal plus low rank."""
 
+ANNEALED_ROUNDS = 3
+"""Rounds that replace the draws of the annealing pass on a path that is not long; on a long one, the first does."""
+
 ORBIT_LEAST = 0.3
 """Jump along the orbit, relative to that of the draw given theta, below which the orbit is dropped."""
 
@@ -129,7 +132,7 @@ class Engine:
     def anneal(self, most_gradients: float, on_level: Callable[[float, int], None]) -> None:
         """The annealing pass and the first fit of everything."""
         settings, (theta, energies) = self.settings, self._start
-        shape = MovesShape(settings.anneal_moves, self.leapfrogs, settings.acceptance, settings.batch)
+        shape = MovesShape(settings.anneal_moves, max(4, self.leapfrogs), settings.acceptance, settings.batch)
         chart, zero = chart_of(theta, full=self.full), jnp.asarray(0.0)
         compiled, seconds = compiled_once(
             make_moves,
@@ -157,8 +160,9 @@ class Engine:
         self.counts = self.counts + spent
         self.reached = levels[-1].lam
         self.last_level = levels[-1]
-        self.pool = Pool([from_level(level) for level in levels])
-        self.length = path_length(*self.pool.lam_delta())
+        draws = [from_level(level) for level in levels]
+        self.length = path_length(*Pool(draws, replaced_by=1).lam_delta())
+        self.pool = Pool(draws, replaced_by=1 if self.length > LONG_PATH else ANNEALED_ROUNDS)
         self.cells = cells_for(self.length)
         self._fit(np.array([level.log_step for level in levels]), np.array([level.lam for level in levels]))
         self.pin(self.length > LONG_PATH)

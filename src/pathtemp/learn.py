@@ -15,7 +15,7 @@ RANK = 20
 """Directions of the low-rank part."""
 
 MOST_WANTED = 500
-"""Draws wanted for each position, at most; windows widen to find them, over an eighth of all draws at most."""
+"""Draws wanted for each position in high dimension, at most; windows widen to find them."""
 
 CLIP = 4.0
 """Standardised draws are clipped here, so that heavy tails cannot blow up scale and correlation."""
@@ -41,7 +41,7 @@ def fit_transport(s: FloatArray, theta: FloatArray, *, positions: int, full: boo
     factors = np.empty((positions, dim, dim)) if full else None
     standardised, node_weights = [], []
     for b, node in enumerate(nodes):
-        chosen, weight = _window(s, node, positions, wanted=min(60 + 4 * dim, MOST_WANTED))
+        chosen, weight = _window(s, node, positions, wanted=60 + 4 * dim if full else min(MOST_WANTED, len(s) // 8))
         x = theta[chosen]
         centre, spread = median_spread(x)
         u = np.clip((x - centre) / spread, -CLIP, CLIP)
@@ -67,7 +67,7 @@ def _window(s: FloatArray, node: float, positions: int, *, wanted: int) -> tuple
     """Indices and normalised triangular weights of the draws near ``node``; widened until ``wanted`` draws are in."""
     distance = np.abs(s - node)
     radius = 1.0 / (positions - 1)
-    while radius < 1.0 and np.count_nonzero(distance < radius) < min(wanted, max(2, len(s) // 8)):
+    while radius < 1.0 and np.count_nonzero(distance < radius) < min(wanted, len(s) // 2):
         radius *= 1.25
     chosen = np.flatnonzero(distance < radius)
     if len(chosen) < 2:

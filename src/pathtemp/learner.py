@@ -57,26 +57,30 @@ class Pool:
     """Draws of all rounds; the conditionals theta | lam never change, so all may be pooled (section 2.1).
 
     The oldest are dropped, since they have not reached equilibrium at every lam: the annealing pass as soon as there
-    is a round, then the first third of all rounds. Theta is kept within a fixed memory.
+    are ``replaced_by`` rounds, then the first third of all rounds. Theta is kept within a fixed memory.
     """
 
-    def __init__(self, levels: list[Draws]) -> None:
-        self._rounds = levels
-        self._annealed = True
+    def __init__(self, levels: list[Draws], *, replaced_by: int) -> None:
+        self._levels, self._replaced_by = levels, replaced_by
+        self._added: list[Draws] = []
         self._dropped = 0
 
     def add(self, draws: Draws) -> None:
         """Add a round."""
-        if self._annealed:
-            self._rounds, self._annealed = [], False
-        self._rounds.append(draws)
+        self._added.append(draws)
+        if self._dropped + len(self._added) >= self._replaced_by:
+            self._levels = []
+
+    @property
+    def _rounds(self) -> list[Draws]:
+        return self._levels + self._added
 
     def trim(self) -> None:
         """Drop the oldest third of all rounds ever added."""
-        total = self._dropped + len(self._rounds)
+        total = self._dropped + len(self._added)
         excess = total // 3 - self._dropped
         if excess > 0:
-            del self._rounds[:excess]
+            del self._added[:excess]
             self._dropped += excess
 
     def lam_delta(self) -> tuple[FloatArray, FloatArray]:
