@@ -12,17 +12,9 @@ import numpy as np
 from pathtemp.curve import LogZ
 from pathtemp.errors import InputError
 from pathtemp.frontends.stan.build import stanc
+from pathtemp.frontends.stan.canonical import alternative_only, canonical, distributions
 from pathtemp.frontends.stan.increments import AT, FLAT, Rewriter, counterparts, lp_functions
-from pathtemp.frontends.stan.program import (
-    ALTERNATIVE,
-    Program,
-    assemble,
-    closing,
-    own,
-    parse,
-    quoted,
-    without_alternative,
-)
+from pathtemp.frontends.stan.program import Program, parse, without_alternative
 from pathtemp.frontends.stan.source import Source, read_source
 from pathtemp.links import A_MAX, A_MIN
 
@@ -124,7 +116,7 @@ def augment(program: str | os.PathLike[str], *, include_paths: Sequence[str | os
     if taken:
         place = parsed.source.place_at(taken.start())
         raise InputError(f"{place}: the name {taken.group()} is reserved by pathtemp; rename it")
-    target, base = (_canonical(source) for source in (without_alternative(parsed), _alternative_only(parsed)))
+    target, base = (canonical(source) for source in (without_alternative(parsed), alternative_only(parsed)))
     functions = target.body("functions")
     rewriter = Rewriter(_suffixes(functions), lp_functions(functions))
     bodies = {
@@ -171,27 +163,9 @@ def augmented_data(curve: LogZ | None = None) -> dict[str, Any]:
     }
 
 
-def _canonical(source: Source) -> Program:
-    """The program as stanc writes it: no comments, braces around every controlled statement."""
-    text = stanc(source, "--auto-format", "--canonicalize=deprecations,parentheses,braces,strip-comments")
-    return parse(read_source(text + "\n"))
-
-
-def _alternative_only(program: Program) -> Source:
-    """The program with the alternative block in the place of its model block."""
-    names = [name for name in program.blocks if name not in ("model", "generated quantities", ALTERNATIVE)]
-    pieces = [piece for name in names for piece in (own(f"{name} {{"), quoted(program, name), closing(program, name))]
-    return assemble([*pieces, own("model {"), quoted(program, ALTERNATIVE), closing(program, ALTERNATIVE)])
-
-
 def _suffixes(functions: str) -> dict[str, str]:
     """``lpdf`` or ``lpmf`` of every distribution, those of the program first."""
-    known: dict[str, str] = {}
-    for row in stanc(Source("", ()), "--dump-stan-math-distributions").splitlines():
-        name, _, kinds = row.partition(":")
-        for kind in ("lpdf", "lpmf"):
-            if kind in kinds:
-                known[name.strip()] = kind
+    known = {name: kind for name, kinds in distributions().items() for kind in ("lpdf", "lpmf") if kind in kinds}
     return known | {name: kind for name, kind in re.findall(r"\b(\w+)_(lpdf|lpmf)\s*\(", functions)}
 
 

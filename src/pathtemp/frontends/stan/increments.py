@@ -6,11 +6,13 @@ Works on code that stanc has canonicalised: no comments, braces around every con
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pathtemp.errors import InputError
+from pathtemp.frontends.stan.canonical import matching
 from pathtemp.frontends.stan.source import masked
+from pathtemp.frontends.stan.statements import Tilde, parse_tilde
 
 FLAT = "pathtemp_flat"
 """Overloaded function that makes a vector of whatever a statement may add to target."""
@@ -19,9 +21,6 @@ AT = "pathtemp_at"
 """Overloaded function that takes an element of a container, or the scalar itself."""
 
 _INDEX = "pathtemp_index"
-_CLOSING = {")": "(", "]": "[", "}": "{"}
-_DISTRIBUTION = re.compile(r"\s*(\w+)\s*\(")
-_TRUNCATION = re.compile(r"\s*T\s*\[")
 _CONTROL = re.compile(r"(?:for|while|if)\s*\(")
 _NUMBER = re.compile(r"-?[\d.]+(?:[eE][-+]?\d+)?")
 _TARGET = re.compile(r"\btarget\s*\+=")
@@ -59,25 +58,16 @@ class Rewriter:
 
     def _tilde(self, code: str, at: int, variable: str) -> tuple[int, int, str]:
         """Span and replacement of the statement whose ``~`` is at ``at``."""
-        start = _left_side(code, at)
-        left = code[start:at].strip()
-        name = _DISTRIBUTION.match(code, at + 1)
-        assert name is not None
-        suffix = self.suffixes.get(name.group(1))
+        start, end = _left_side(code, at), code.index(";", at) + 1
+        tilde = parse_tilde(code[start : end - 1])
+        assert tilde is not None
+        suffix = self.suffixes.get(tilde.distribution)
         if suffix is None:
-            raise InputError(f"augment: {name.group(1)!r} is not a distribution that stanc knows")
-        close = _matching(code, name.end() - 1)
-        arguments = code[name.end() : close].strip()
-        end = code.index(";", close)
-        call = f"{name.group(1)}_{suffix}({left}{' | ' + arguments if arguments else ''})"
-        truncation = _TRUNCATION.match(code, close + 1)
-        statement = f"{variable} += {call};"
-        if truncation:
-            bounds = _split_top(code[truncation.end() : _matching(code, truncation.end() - 1)])
-            low, high = (bound.strip() for bound in (*bounds, "")[:2])
-            mass = _truncated(name.group(1), suffix, left, arguments, low, high, variable)
-            statement = f"{{ {statement} {mass} }}"
-        return start, end + 1, statement
+            raise InputError(f"augment: {tilde.distribution!r} is not a distribution that stanc knows")
+        statement = f"{variable} += {_call(tilde, suffix, tilde.left, tilde.arguments)};"
+        if tilde.low or tilde.high:
+            statement = f"{{ {statement} {_truncated(tilde, suffix, variable)} }}"
+        return start, end, statement
 
 
 def lp_functions(functions: str) -> dict[str, str]:
@@ -105,9 +95,9 @@ def counterparts(functions: str, rewriter: Rewriter) -> str:
     code = masked(functions)
     for match in _LP_FUNCTION.finditer(code):
         if _is_definition(code, match):
-            close = _matching(code, match.end() - 1)
+            close = matching(code, match.end() - 1)
             open_brace = code.index("{", close)
-            end = _matching(code, open_brace)
+            end = matching(code, open_brace)
             body = rewriter.rewrite(functions[open_brace + 1 : end], "pathtemp_total")
             body = re.sub(r"\breturn\s*;", "return pathtemp_total;", body)
             head = f"real {rewriter.lp_functions[match.group(2)]}({functions[match.end() : close]})"
@@ -116,25 +106,25 @@ def counterparts(functions: str, rewriter: Rewriter) -> str:
 
 
 def _is_definition(code: str, match: re.Match[str]) -> bool:
-    return bool(match.group(1).strip()) and code[_matching(code, match.end() - 1) + 1 :].lstrip().startswith("{")
+    return bool(match.group(1).strip()) and code[matching(code, match.end() - 1) + 1 :].lstrip().startswith("{")
 
 
-def _truncated(name: str, suffix: str, left: str, arguments: str, low: str, high: str, variable: str) -> str:
+def _call(tilde: Tilde, suffix: str, at: str, arguments: Sequence[str]) -> str:
+    return f"{tilde.distribution}_{suffix}({at}{' | ' + ', '.join(arguments) if arguments else ''})"
+
+
+def _truncated(tilde: Tilde, suffix: str, variable: str) -> str:
     """A loop over elements that divides by the mass between the bounds, and gives density 0 outside them."""
-    given = [part.strip() for part in _split_top(arguments)] if arguments else []
-    sizes = ", ".join(f"num_elements({FLAT}({part}))" for part in (left, *given) if not _NUMBER.fullmatch(part))
-    elements = ", ".join(map(_element, given))
-    x, lower, upper = map(_element, (left, low, high))
-
-    def call(kind: str, at: str) -> str:
-        return f"{name}_{kind}({at}{' | ' + elements if elements else ''})"
-
+    parts = [part for part in (tilde.left, *tilde.arguments) if not _NUMBER.fullmatch(part)]
+    sizes = ", ".join(f"num_elements({FLAT}({part}))" for part in parts)
+    elements = [_element(part) for part in tilde.arguments]
+    x, lower, upper = map(_element, (tilde.left, tilde.low, tilde.high))
     below = f"{lower} - 1" if suffix == "lpmf" else lower  # a discrete variable has mass at the bound itself
-    outside = [*([f"{x} < {lower}"] if low else []), *([f"{x} > {upper}"] if high else [])]
-    if low and high:
-        mass = f"log_diff_exp({call('lcdf', upper)}, {call('lcdf', below)})"
+    outside = [*([f"{x} < {lower}"] if tilde.low else []), *([f"{x} > {upper}"] if tilde.high else [])]
+    if tilde.low and tilde.high:
+        mass = f"log_diff_exp({_call(tilde, 'lcdf', upper, elements)}, {_call(tilde, 'lcdf', below, elements)})"
     else:
-        mass = call("lccdf", below) if low else call("lcdf", upper)
+        mass = _call(tilde, "lccdf", below, elements) if tilde.low else _call(tilde, "lcdf", upper, elements)
     refuse, divide = f"{variable} += negative_infinity();", f"{variable} -= {mass};"
     choice = f"if ({' || '.join(outside)}) {{ {refuse} }} else {{ {divide} }}"
     return f"for ({_INDEX} in 1 : max({{{sizes}}})) {{ {choice} }}"
@@ -174,7 +164,7 @@ def _left_side(code: str, tilde: int) -> int:
         at -= 1
     start = _skip_space(code, at + 1)
     while control := _CONTROL.match(code, start):  # a loop over elements keeps its body without braces
-        start = _skip_space(code, _matching(code, control.end() - 1) + 1)
+        start = _skip_space(code, matching(code, control.end() - 1) + 1)
     return start
 
 
@@ -182,28 +172,3 @@ def _skip_space(code: str, at: int) -> int:
     while code[at].isspace():
         at += 1
     return at
-
-
-def _matching(code: str, opening: int) -> int:
-    """Position of the bracket that closes the one at ``opening``."""
-    stack: list[str] = []
-    for at in range(opening, len(code)):
-        char = code[at]
-        if char in "([{":
-            stack.append(char)
-        elif char in _CLOSING:
-            stack.pop()
-            if not stack:
-                return at
-    raise InputError("augment: a bracket is never closed")
-
-
-def _split_top(text: str) -> list[str]:
-    """Split at the commas outside of brackets."""
-    parts, depth, start = [], 0, 0
-    for at, char in enumerate(text):
-        depth += (char in "([{") - (char in ")]}")
-        if char == "," and depth == 0:
-            parts.append(text[start:at])
-            start = at + 1
-    return [*parts, text[start:]]

@@ -28,7 +28,7 @@ using RejectionFn = void (*)(int64_t, const char*);
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kFarOut = 1e3;  // beyond it, on the unconstrained scale, a rejection says nothing of the program
-constexpr double kWorthAThread = 20e-6;  // seconds of work below which waking another thread does not pay
+constexpr double kWorthAThread = 50e-6;  // seconds of work below which waking another thread does not pay
 
 struct Density {
   const void* model;
