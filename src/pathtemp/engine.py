@@ -79,7 +79,7 @@ def same_lam(a: FloatArray, old: MetricLink, new: MetricLink) -> FloatArray:
 
     >>> links = MetricLink(jnp.array([0.0, 0.5, 1.0])), MetricLink(jnp.array([0.0, 0.2, 1.0]))
     >>> same_lam(np.array([0.05, 0.275, 0.9, 1.725]), *links).round(4).tolist()
-    [0.05, 0.3594, 0.9, 1.6406]
+    [0.05, 0.4719, 0.9, 1.5281]
     """
     folded = 1.0 - np.abs(1.0 - a)
     lam = old.host_at(np.clip((folded - A_MIN) / (A_MAX - A_MIN), 0.0, 1.0))
