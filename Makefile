@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-stan lint bench clean
+.PHONY: demo test test-all test-stan lint bench clean
 
 $(VENV)/installed: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -15,6 +15,9 @@ demo: $(VENV)/installed  ## the Cauchy pair, end to end: a summary and demo.png
 
 test: lint  ## lint, types and the whole test suite
 	$(BIN)/python -m pytest
+
+test-all: $(VENV)/installed  ## every test there is, those of the front ends and the fit object included
+	$(BIN)/python -m pytest tests src/pathtemp
 
 test-stan: $(VENV)/installed  ## many Stan programs, compiled; needs a C++ compiler
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[stan]"

@@ -42,10 +42,11 @@ PROBLEMS: dict[str, Callable[[], testing.Problem]] = {
 
 
 def run(name: str, seeds: range, append: Callable[[Row], None]) -> list[Row]:
-    """All runs of one problem."""
+    """All runs of one problem, with seeds of its own: equal seeds would make runs of like problems alike."""
     problem, rows = PROBLEMS[name](), []
-    for budget in BUDGETS:
-        for seed in seeds:
+    first = 1000 * list(PROBLEMS).index(name)
+    for part, budget in enumerate(BUDGETS):
+        for seed in (first + 100 * part + i for i in seeds):
             row = {"name": name} | measure(problem, seed=seed, budget=budget, curve=False)
             append(row)
             rows.append(row)
@@ -78,7 +79,8 @@ HEADER = ["runs of", "runs", "with se", "within 2 se", "mean z", "sd z", "larges
 
 def summary(rows: list[Row]) -> str:
     """A line a problem, a line a budget, and all together."""
-    lines = [line(name, [r for r in rows if r["name"] == name]) for name in dict.fromkeys(r["name"] for r in rows)]
+    names = dict.fromkeys(row["name"] for row in rows)
+    lines = [line(name, [row for row in rows if row["name"] == name]) for name in names]
     for budget in BUDGETS:
         chosen = [r for r in rows if r["budget"] == budget]
         lines.append(line("no budget given" if budget is None else f"budget {budget:,.0f}", chosen))

@@ -19,12 +19,15 @@ from pathtemp.model import Model
 
 @dataclass(frozen=True)
 class Scenario:
-    """A problem, a budget in gradient evaluations and a number of chains that are not enough for it."""
+    """A problem, with a budget in gradient evaluations and a number of chains that are not enough for it.
+
+    Without a budget the run stops by itself.
+    """
 
     family: str
     name: str
     make: Callable[[], testing.Problem]
-    budget: float = 1e5
+    budget: float | None = 1e5
     chains: int | None = None
 
 
@@ -89,9 +92,17 @@ def two_faced_base(share: float) -> testing.Problem:
     return testing.Problem(name="two-faced base", model=model, end=0.0)
 
 
-def _narrow(dim: int, width: float, weight: float, **options: float) -> Scenario:
+def _narrow(
+    dim: int,
+    width: float,
+    weight: float,
+    *,
+    family: str = "narrow mode",
+    budget: float | None = 1e5,
+    chains: int | None = None,
+) -> Scenario:
     make = partial(narrow, dim, width=width, weight=weight)
-    return Scenario("narrow mode", f"{dim}-d, width {width:g}, weight {weight:g}", make, **options)  # type: ignore[arg-type]
+    return Scenario(family, f"{dim}-d, width {width:g}, weight {weight:g}", make, budget, chains)
 
 
 SCENARIOS = (
@@ -107,6 +118,10 @@ SCENARIOS = (
     Scenario("far base", "5-d, 20 and -25", partial(far, 5, places=(20.0, -25.0), scales=(0.5, 2.0), base=1.0)),
     Scenario("far base", "3-d, too narrow", partial(far, 3, places=(6.0, -6.0), scales=(3.0, 2.0), base=0.3)),
     _narrow(1, 0.01, 0.5),
+    _narrow(4, 0.2, 0.2),
+    _narrow(5, 0.25, 0.2),
+    _narrow(6, 0.3, 0.4),
+    _narrow(8, 0.4, 0.5),
     _narrow(1, 0.003, 0.2),
     _narrow(2, 0.2, 0.1),
     _narrow(2, 0.1, 0.5),
@@ -120,8 +135,13 @@ SCENARIOS = (
     _narrow(5, 0.2, 0.3),
     _narrow(10, 0.6, 0.3),
     _narrow(20, 0.8, 0.5),
-    _narrow(2, 0.1, 0.5, chains=8),
-    _narrow(3, 0.2, 0.3, chains=8),
+    _narrow(2, 0.1, 0.5, family="few chains", chains=8),
+    _narrow(2, 0.05, 0.3, family="few chains", chains=4),
+    _narrow(3, 0.2, 0.3, family="few chains", chains=8),
+    _narrow(5, 0.3, 0.5, family="few chains", chains=8),
+    _narrow(2, 0.05, 0.3, family="no budget", budget=None),
+    _narrow(3, 0.1, 0.5, family="no budget", budget=None),
+    _narrow(5, 0.3, 0.5, family="no budget", budget=None),
     _narrow(2, 0.05, 0.3, chains=256, budget=3e5),
     Scenario("islands", "1-d, .02 wide", partial(islands, 1, radii=(1.0, 0.01), places=(-1.0, 5.0), share=0.5)),
     Scenario("islands", "2-d, .1 wide", partial(islands, 2, radii=(1.0, 0.05), places=(-1.0, 5.0), share=0.4)),

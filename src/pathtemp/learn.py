@@ -83,7 +83,7 @@ def median_spread(x: FloatArray, most: int = 512) -> tuple[FloatArray, FloatArra
     low, centre, high = np.quantile(rows, [0.25, 0.5, 0.75], axis=0)
     spread = (high - low) / 1.349
     fallback = np.std(rows, axis=0)
-    spread = np.where(spread > 1e-3 * fallback, spread, fallback)
+    spread = np.where(spread > 0, spread, fallback)
     return centre, np.where(spread > 0, spread, 1.0)
 
 
