@@ -92,11 +92,13 @@ def draws_of(lam: float, count: int = 10, dim: int = 2) -> Draws:
 
 
 def test_pool_replaces_the_annealing_pass_and_drops_the_oldest_third() -> None:
-    pool = Pool([draws_of(0.5)])
-    assert set(pool.lam_delta()[0]) == {0.5}
-    for i in range(9):
+    pool = Pool([draws_of(0.95)], replaced_by=2)
+    assert set(pool.lam_delta()[0]) == {0.95}
+    pool.add(draws_of(0.0))
+    assert set(pool.lam_delta()[0]) == {0.95, 0.0}
+    for i in range(1, 9):
         pool.add(draws_of(i / 10))
-    assert 0.5 in pool.lam_delta()[0]
+    np.testing.assert_allclose(np.unique(pool.lam_delta()[0]), np.arange(9) / 10)
     assert len(pool.lam_delta()[0]) == 90
     pool.trim()
     np.testing.assert_allclose(np.unique(pool.lam_delta()[0]), np.arange(3, 9) / 10)
@@ -106,7 +108,7 @@ def test_pool_replaces_the_annealing_pass_and_drops_the_oldest_third() -> None:
 
 
 def test_pool_turns_missing_density_into_minus_infinity() -> None:
-    pool = Pool([Draws(np.zeros(2), np.array([2.0 * NO_DENSITY, 1.0]), np.zeros((2, 1)), np.zeros(2))])
+    pool = Pool([Draws(np.zeros(2), np.array([2.0 * NO_DENSITY, 1.0]), np.zeros((2, 1)), np.zeros(2))], replaced_by=1)
     np.testing.assert_array_equal(pool.lam_delta()[1], [-np.inf, 1.0])
 
 
@@ -131,7 +133,7 @@ def test_steps_where_no_move_was_made_follow_their_neighbours() -> None:
 
 def test_fitted_kernel_fits_the_path_it_was_fitted_to() -> None:
     lam, delta, theta = scale_draws()
-    pool = Pool([Draws(lam, delta, theta, lam)])
+    pool = Pool([Draws(lam, delta, theta, lam)], replaced_by=1)
     parameters = fit_kernel(pool, cells=64, full=True, log_step=np.zeros(2), step_lam=np.array([0.0, 1.0]))
     nodes = np.asarray(parameters.link.nodes)
     assert np.all(np.diff(nodes) > 0)

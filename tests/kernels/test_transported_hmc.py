@@ -256,5 +256,5 @@ def test_a_planted_bug_is_seen(
 def test_base_draws_of_the_wrong_scale_are_seen() -> None:
     sample = law("correlated").problem.model.sample_base
     assert sample is not None
-    iterate = kernel("correlated", lambda key: 1.2 * sample(key))
+    iterate = kernel("correlated", lambda key: 1.5 * sample(key))
     assert move("correlated", iterate, parameters("correlated"), iterations=6)[0] < REFUSED
