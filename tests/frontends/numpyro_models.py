@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import closed_forms as cf
 import jax.numpy as jnp
 import numpy as np
 import numpyro
@@ -149,6 +150,30 @@ def crossed_plates(y=None):
         numpyro.deterministic("mean", mu + r + c + e)
         numpyro.sample("y", dist.Normal(mu + r + c + e, 1.0), obs=y)
 
+
+def beta_binomial():
+    p = numpyro.sample("p", dist.Beta(2.0, 3.0))
+    numpyro.sample("heads", dist.Binomial(cf.FLIPS, p), obs=cf.HEADS)
+
+
+def normal_mean():
+    mu = numpyro.sample("mu", dist.Normal(0.0, 2.0))
+    numpyro.sample("y", dist.Normal(mu, 1.0), obs=cf.SAMPLE)
+
+
+def poisson_gamma():
+    rate = numpyro.sample("rate", dist.Gamma(3.0, 1.0))
+    numpyro.sample("counts", dist.Poisson(rate), obs=cf.COUNTS)
+
+
+def conjugate_regression():
+    s2 = numpyro.sample("s2", dist.InverseGamma(3.0, 2.0))
+    beta = numpyro.sample("beta", dist.Normal(0.0, jnp.sqrt(s2)).expand([3]).to_event(1))
+    numpyro.sample("y", dist.Normal(cf.X @ beta, jnp.sqrt(s2)), obs=cf.Y)
+
+
+CLOSED_FORMS = {f.__name__: f for f in (beta_binomial, normal_mean, poisson_gamma, conjugate_regression)}
+"""Models whose evidence closed_forms has."""
 
 SERIES = np.array([-1.1, -0.8, -1.2, 0.9, 1.3])
 MODELS: dict[str, tuple[Any, tuple[Any, ...], dict[str, Any]]] = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import closed_forms as cf
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
@@ -146,6 +147,35 @@ def on_the_host() -> pm.Model:
         pm.Normal("y", b, 1.0, observed=0.3)
     return model
 
+
+def beta_binomial() -> pm.Model:
+    with pm.Model() as model:
+        pm.Binomial("heads", cf.FLIPS, pm.Beta("p", 2.0, 3.0), observed=cf.HEADS)
+    return model
+
+
+def normal_mean() -> pm.Model:
+    with pm.Model() as model:
+        pm.Normal("y", pm.Normal("mu", 0.0, 2.0), 1.0, observed=cf.SAMPLE)
+    return model
+
+
+def poisson_gamma() -> pm.Model:
+    with pm.Model() as model:
+        pm.Poisson("counts", pm.Gamma("rate", 3.0, 1.0), observed=cf.COUNTS)
+    return model
+
+
+def conjugate_regression() -> pm.Model:
+    with pm.Model() as model:
+        s2 = pm.InverseGamma("s2", 3.0, 2.0)
+        beta = pm.Normal("beta", 0.0, s2**0.5, shape=3)
+        pm.Normal("y", cf.X @ beta, s2**0.5, observed=cf.Y)
+    return model
+
+
+CLOSED_FORMS = {f.__name__: f for f in (beta_binomial, normal_mean, poisson_gamma, conjugate_regression)}
+"""Models whose evidence closed_forms has."""
 
 MODELS: dict[str, Callable[[], pm.Model]] = {
     build.__name__: build

@@ -19,6 +19,7 @@ import numpyro.distributions as dist
 import pytensor
 import pytensor.tensor as ptt
 from agreement import precisions, stein_scores
+from pymc.distributions import transforms
 from pymc_models import MODELS
 from scipy import special, stats
 
@@ -178,23 +179,32 @@ def test_host_draws_depend_on_the_key_alone_and_batch():
 
 
 def test_a_base_on_another_scale_is_the_same_density():
-    def build(width):
-        with pm.Model() as source:
-            pm.Normal("x", 0.0, pm.Uniform("s", 0.0, width))
-        return source
-
-    with build(4.0) as source:
+    with pm.Model() as source:
+        pm.Normal("x", 0.0, pm.LogNormal("s", 0.0, 1.0))
         pm.Normal("y", source["x"], 1.0, observed=0.5)
-    model = pt.from_pymc(source, base=build(3.0))
+    with pm.Model() as other:
+        pm.Normal("x", 1.0, pm.HalfNormal("s", 2.0, default_transform=transforms.log_exp_m1))
+    model = pt.from_pymc(source, base=other)
     assert np.abs(stein_scores(model, draws=1000)).max() < 4.5
     x = jnp.array([0.3, -0.2])
-    s, log_jacobian = 4.0 * jax.nn.sigmoid(x[0]), jnp.log(4.0) + jax.nn.log_sigmoid(x[0]) + jax.nn.log_sigmoid(-x[0])
-    exact = stats.uniform(0, 3).logpdf(s) + stats.norm(0, s).logpdf(x[1]) + log_jacobian
-    np.testing.assert_allclose(model.log_base(x), exact, rtol=1e-12)
+    exact = stats.halfnorm(0, 2).logpdf(np.exp(0.3)) + stats.norm(1, np.exp(0.3)).logpdf(-0.2) + 0.3
+    np.testing.assert_allclose(model.log_base(x), exact, rtol=1e-8)
+
+
+def test_a_base_with_data_is_a_density_without_draws():
+    def build(y):
+        with pm.Model() as source:
+            pm.Normal("y", pm.Normal("x"), 1.0, observed=y)
+        return source
+
+    model = pt.from_pymc(build(0.5), base=build(1.5))
+    assert model.sample_base is None
+    exact = stats.norm.logpdf(0.2) + stats.norm(0.2).logpdf(1.5)
+    np.testing.assert_allclose(model.log_base(jnp.array([0.2])), exact, rtol=1e-12)
 
 
 def test_a_base_of_distributions_by_name_or_of_the_flat_vector():
-    source = MODELS["simplex"]()
+    source, _ = built("simplex")
     named = pt.from_pymc(source, base={"p": dist.Dirichlet(jnp.array([3.0, 2.0, 2.0, 4.0]))})
     assert np.abs(stein_scores(named, draws=1000)).max() < 4.5
     flat = pt.from_pymc(source, base=pt.normal(0.0, 2.0, shape=(3,)))
@@ -203,7 +213,7 @@ def test_a_base_of_distributions_by_name_or_of_the_flat_vector():
 
 
 def test_a_base_must_have_the_same_variables():
-    source = MODELS["regression"]()
+    source, _ = built("regression")
     with pytest.raises(InputError, match="for 'b'; the base has no such variable"):
         pt.from_pymc(source, base={"sigma": dist.HalfNormal(1.0)})
     with pytest.raises(InputError, match="it has 2 dimensions, and model has 3"):
@@ -211,6 +221,11 @@ def test_a_base_must_have_the_same_variables():
     wide = {"b": dist.Normal(0.0, 1.0).expand([2]), "sigma": dist.Normal(0.0, 1.0)}
     with pytest.raises(InputError, match="draws of 'sigma' fall outside the support"):
         pt.from_pymc(source, base=wide)
+    with pm.Model() as signed:
+        pm.Normal("b", shape=2)
+        pm.Normal("sigma")
+    with pytest.raises(InputError, match="draws of 'sigma' fall outside the support"):
+        pt.from_pymc(source, base=signed)
 
 
 def test_improper_priors_need_a_base():

@@ -183,15 +183,14 @@ def _program_base(program: Program, base: Program) -> Base:
     if _same_scale(program, base):
         return Base(base.log_joint, program.layout, sample)
 
-    def move(x: Array) -> Array:
-        return base.unconstrain(program.constrain(x))
-
     def log_prob(x: Array) -> Array:
-        y = move(x)
-        return base.log_joint(y) - base.log_jacobian(y) + program.log_jacobian(x)
+        y = base.unconstrain(program.constrain(x))
+        value = base.log_joint(y) - base.log_jacobian(y) + program.log_jacobian(x)
+        return jnp.where(jnp.isnan(value), -jnp.inf, value)  # outside the support of the base
 
-    draw = None if sample is None else lambda key: program.unconstrain(base.constrain(sample(key)))
-    return Base(log_prob, program.layout, draw)
+    if sample is None:
+        return Base(log_prob, program.layout)
+    return Base(log_prob, program.layout, _moved(program, lambda key: base.constrain(sample(key))))
 
 
 def _same_scale(program: Program, base: Program) -> bool:
@@ -224,14 +223,20 @@ def _distribution_base(program: Program, base: Base) -> Base:
     if sample is None:
         return Base(log_prob, program.layout)
 
+    return Base(log_prob, program.layout, _moved(program, lambda key: base.layout.constrain(sample(key))[0]))
+
+
+def _moved(program: Program, sample: Callable[[Key], Variables]) -> Sampler:
+    """Draws of constrained variables on the unconstrained scale of the program."""
+
     def draw(key: Key) -> Array:
-        return program.unconstrain(base.layout.constrain(sample(key))[0])
+        return program.unconstrain(sample(key))
 
     draws = jax.jit(jax.vmap(draw))(jax.random.split(jax.random.key(0), FEW_PROBES))
     wrong = _first(program.layout, ~np.isfinite(np.asarray(draws)).all(axis=0))
     if wrong:
         raise InputError(f"base: draws of {wrong!r} fall outside the support that {program.name} gives it")
-    return Base(log_prob, program.layout, draw)
+    return draw
 
 
 def _same_variables(program: Program, constrain: Callable[[Array], dict[str, Array]], layout: Layout) -> None:
