@@ -6,12 +6,14 @@ import os
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import jax
+import numpy as np
 
-MOST_PROGRAMS = 16
+MOST_PROGRAMS = 32
 """Compiled programs kept in memory; the least recently used goes first."""
 
 _programs: OrderedDict[Hashable, Any] = OrderedDict()
@@ -27,22 +29,38 @@ def compiled_once(
     """Compile ``make(*static)`` ahead of time for the shapes of ``arguments``; returns it and the seconds it took.
 
     What comes back cannot compile again: another shape raises. The same function, statics and shapes give the same
-    program, so that a second run on one model does not compile at all.
+    program, so that a second run on one model does not compile at all. Arrays inside ``static`` (a base with
+    parameters) are handed to the program at each call: other values of the same shapes compile nothing.
 
     >>> import jax.numpy as jnp
     >>> program, _ = compiled_once(lambda n: lambda x: n * x, (2,), (jnp.ones(3),))
     >>> program(jnp.ones(3)).tolist()
     [2.0, 2.0, 2.0]
     """
-    leaves, tree = jax.tree.flatten(arguments)
-    key = (make, static, tree, tuple((leaf.shape, str(leaf.dtype)) for leaf in leaves))
+    parts, structure = jax.tree.flatten(static)
+    traced = [isinstance(part, jax.Array | np.ndarray) for part in parts]
+    arrays = [part for part, is_array in zip(parts, traced, strict=True) if is_array]
+    fixed = tuple(None if is_array else part for part, is_array in zip(parts, traced, strict=True))
+    key = (make, structure, fixed, tuple(traced), _shapes(arrays), _shapes(arguments))
     begin = time.perf_counter()
     if key not in _programs:
-        _programs[key] = jax.jit(make(*static), donate_argnums=donate).lower(*arguments).compile()
+
+        def whole(arrays: list[Any], *arguments: Any) -> Any:
+            rest = iter(arrays)
+            filled = [next(rest) if is_array else part for part, is_array in zip(fixed, traced, strict=True)]
+            return make(*jax.tree.unflatten(structure, filled))(*arguments)
+
+        shifted = tuple(index + 1 for index in donate)
+        _programs[key] = jax.jit(whole, donate_argnums=shifted).lower(arrays, *arguments).compile()
         if len(_programs) > MOST_PROGRAMS:
             _programs.popitem(last=False)
     _programs.move_to_end(key)
-    return _programs[key], time.perf_counter() - begin
+    return partial(_programs[key], arrays), time.perf_counter() - begin
+
+
+def _shapes(tree: Any) -> Hashable:
+    leaves, structure = jax.tree.flatten(tree)
+    return structure, tuple((leaf.shape, str(leaf.dtype)) for leaf in leaves)
 
 
 def use_compilation_cache() -> None:

@@ -13,11 +13,12 @@ LOG_ZERO = -1e30
 """Stands for log 0 in differences: far below any log density, yet finite, so that lam * LOG_ZERO is never NaN."""
 
 
+@jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class GeometricPath:
     """From the base psi at lam = 0 to the target q at lam = 1.
 
-    A point's *energies* are (log psi, log q): they give the log density at every lam without another evaluation.
+    A base may hold arrays: the path is a tree, so that they reach compiled programs as arguments. A point's *energies* are (log psi, log q): they give the log density at every lam without another evaluation.
     """
 
     log_base: LogDensity
