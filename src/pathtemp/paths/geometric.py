@@ -18,7 +18,9 @@ LOG_ZERO = -1e30
 class GeometricPath:
     """From the base psi at lam = 0 to the target q at lam = 1.
 
-    A base may hold arrays: the path is a tree, so that they reach compiled programs as arguments. A point's *energies* are (log psi, log q): they give the log density at every lam without another evaluation.
+    A base may hold arrays: the path is a tree, so that they reach compiled programs as arguments.
+
+    A point's *energies* are (log psi, log q): they give the log density at every lam without another evaluation.
     """
 
     log_base: LogDensity
