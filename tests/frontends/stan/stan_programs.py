@@ -6,17 +6,17 @@ from pathlib import Path
 from typing import Any
 
 from pathtemp.frontends.stan import from_stan
-from pathtemp.frontends.stan.augment import augment
-from pathtemp.frontends.stan.build import build_programs
-from pathtemp.frontends.stan.program import merge, parse, without_alternative
-from pathtemp.frontends.stan.source import Source, read_source
+from pathtemp.frontends.stan.augment import augment, augmented_data
+from pathtemp.frontends.stan.data import read_data
+from pathtemp.frontends.stan.opening import Opened, compile_programs, open_program
 from pathtemp.model import Model
 
 FOLDER = Path(__file__).parent / "programs"
 INCLUDE = FOLDER / "include"
 EXAMPLES = Path(__file__).parents[3] / "examples" / "stan"
-MERGED = ("cauchy_pair", "nasty", "eight_schools")
-PLAIN = ("every_type", "typed_base")
+DEFAULT = ("cauchy_pair", "nasty", "eight_schools", "every_type", "typed_base")
+"""What the default suite compiles, with the augmented Cauchy pair: six programs and no more."""
+
 EVERYTHING = tuple(sorted(path.stem for path in FOLDER.glob("*.stan")))
 
 
@@ -25,17 +25,21 @@ def path(name: str) -> Path:
     return FOLDER / f"{name}.stan"
 
 
+def data_of(name: str) -> Path | None:
+    """The data beside a program."""
+    file = FOLDER / f"{name}.json"
+    return file if file.exists() else None
+
+
 def load(name: str, **options: Any) -> Model:
     """Model of a program with the data beside it."""
-    data = FOLDER / f"{name}.json"
-    options.setdefault("data", data if data.exists() else None)
+    options.setdefault("data", data_of(name))
     return from_stan(path(name), include_paths=[INCLUDE], **options)
 
 
-def source(name: str) -> Source:
-    """What is compiled for a program."""
-    program = parse(read_source(path(name), [INCLUDE]))
-    return merge(program) if program.has_alternative else without_alternative(program)
+def opened(name: str) -> Opened:
+    """A program with its data, not compiled."""
+    return open_program(path(name), read_data(data_of(name)), [INCLUDE])
 
 
 def augmented(name: str) -> str:
@@ -45,6 +49,5 @@ def augmented(name: str) -> str:
 
 def build_default_programs() -> None:
     """Compile what the default suite needs, as many at a time as there are cores."""
-    programs = [(source(name), f"{name}.stan") for name in (*MERGED, *PLAIN)]
-    text = augmented("cauchy_pair")
-    build_programs([*programs, (without_alternative(parse(read_source(text))), "cauchy_pair_augmented.stan")])
+    joint = open_program(augmented("cauchy_pair"), {"y": 10.0} | augmented_data(), [])
+    compile_programs([*map(opened, DEFAULT), joint], progress=True)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +16,9 @@ from pathtemp.errors import InputError
 from pathtemp.frontends.stan import cache_info, clear_cache
 from pathtemp.frontends.stan.build import Artifact, build
 from pathtemp.frontends.stan.cache import Slot, cache_folder
+
+PATIENCE = 300
+"""Seconds after which something is taken never to happen; a busy machine may need many."""
 
 BUILD = """
 import sys
@@ -41,26 +45,35 @@ def start(script: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen([sys.executable, "-c", BUILD, script])
 
 
-def running(marker: str) -> list[str]:
-    """Commands of running processes that contain the marker."""
-    commands = []
-    for entry in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            command = entry.read_bytes().replace(b"\0", b" ").decode()
-        except OSError:
-            continue
-        if marker in command and int(entry.parent.name) != os.getpid():
-            commands.append(command)
-    return commands
+class Watch:
+    """Sees when the script of a build begins, and when the last process of it is gone: an open FIFO says both."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / "watch"
+        os.mkfifo(self.path)
+        self._reader = os.open(self.path, os.O_RDONLY | os.O_NONBLOCK)
+
+    def script(self, rest: str) -> str:
+        """A script whose processes, all of them, hold the FIFO open."""
+        return f"exec 9> {self.path}; echo $$ >&9; {rest}"
+
+    def begun(self) -> int:
+        """Wait for the script; its process id, which is that of its group too."""
+        return int(self._read(PATIENCE))
+
+    def gone(self) -> bool:
+        """Whether all processes of the script end."""
+        return self._read(PATIENCE) == b""
+
+    def _read(self, seconds: float) -> bytes:
+        ready, _, _ = select.select([self._reader], [], [], seconds)
+        assert ready, "nothing happened"
+        return os.read(self._reader, 100)
 
 
-def all_gone(marker: str) -> bool:
-    """Whether no process has the marker, given a moment for the system to take killed ones away."""
-    for _ in range(100):
-        if not running(marker):
-            return True
-        time.sleep(0.05)
-    return False
+@pytest.fixture
+def watch(tmp_path: Path) -> Watch:
+    return Watch(tmp_path)
 
 
 def test_a_thing_is_built_once_and_listed(tmp_path: Path) -> None:
@@ -90,7 +103,7 @@ def test_the_folder_follows_the_environment(monkeypatch: pytest.MonkeyPatch, own
 def test_processes_that_want_the_same_thing_build_it_once(tmp_path: Path) -> None:
     count = tmp_path / "count"
     processes = [start(f"echo x >> {count}; sleep 0.5; echo built > OUT") for _ in range(3)]
-    assert [process.wait(timeout=120) for process in processes] == [0, 0, 0]
+    assert [process.wait(timeout=PATIENCE) for process in processes] == [0, 0, 0]
     assert count.read_text() == "x\n"
 
 
@@ -104,29 +117,53 @@ def test_a_failure_is_told_and_leaves_nothing(own_cache: Path) -> None:
     assert artifact("").slot.path.exists()
 
 
-def test_one_failure_ends_what_runs_beside_it(own_cache: Path) -> None:
-    marker = f"sleep 31.{os.getpid()}"
+def test_one_failure_ends_what_runs_beside_it(
+    monkeypatch: pytest.MonkeyPatch, own_cache: Path, watch: Watch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    begun = tmp_path / "begun"
+    lasting = artifact(watch.script(f"touch {begun}; sleep 1000"))
+    failing = artifact(f"until test -e {begun}; do sleep 0.05; done; exit 3", "b" * 20, "bad.stan")
     with pytest.raises(InputError, match=r"failed on bad\.stan"):
-        build([artifact(f"{marker}; true"), artifact("exit 3", "b" * 20, "bad.stan")], progress=False)
-    assert all_gone(marker)
+        build([lasting, failing], progress=False)
+    assert watch.begun()
+    assert watch.gone()
     assert [p.name for p in (own_cache / "stan").iterdir()] == ["locks"]
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
-def test_an_interrupt_leaves_the_cache_usable(how: signal.Signals, own_cache: Path, tmp_path: Path) -> None:
-    marker, begun = f"sleep 1{how.value}.{os.getpid()}", tmp_path / "begun"
-    process = start(f"touch {begun} OUT; {marker}; true")
-    while not begun.exists():
-        assert process.poll() is None
-        time.sleep(0.05)
+def test_an_interrupt_leaves_the_cache_usable(how: signal.Signals, own_cache: Path, watch: Watch) -> None:
+    process = start(watch.script("touch OUT; sleep 1000"))
+    group = watch.begun()
     process.send_signal(how)
-    assert process.wait(timeout=60) != 0
-    if how is signal.SIGINT:  # a killed process cannot end its compiler, which ends by itself
-        assert all_gone(marker)
+    assert process.wait(timeout=PATIENCE) != 0
+    if how is signal.SIGINT:
         assert [p.name for p in (own_cache / "stan").iterdir()] == ["locks"]
+    else:  # a killed process cannot end its compiler, which ends by itself
+        os.killpg(group, signal.SIGKILL)
+    assert watch.gone()
     assert cache_info() == []
-    assert start("echo built > OUT").wait(timeout=60) == 0
+    assert start("echo built > OUT").wait(timeout=PATIENCE) == 0
     assert [entry.name for entry in cache_info()] == ["thing.stan"]
+
+
+def test_an_interrupt_while_a_compiler_is_being_started_waits_for_it(
+    monkeypatch: pytest.MonkeyPatch, own_cache: Path, watch: Watch
+) -> None:
+    real = subprocess.Popen
+
+    def slow(*arguments: Any, **options: Any) -> subprocess.Popen[bytes]:
+        process = real(*arguments, **options)
+        watch.begun()
+        os.kill(os.getpid(), signal.SIGINT)
+        return process
+
+    monkeypatch.setattr("pathtemp.frontends.stan.build.subprocess.Popen", slow)
+    with pytest.raises(KeyboardInterrupt):
+        build([artifact(watch.script("sleep 1000"))], progress=False)
+    assert watch.gone()
+    assert [p.name for p in (own_cache / "stan").iterdir()] == ["locks"]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_a_damaged_entry_is_built_again() -> None:

@@ -10,13 +10,13 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
-from stan_programs import load, source
+from stan_programs import load, opened
 
 import pathtemp as pt
 from pathtemp.errors import InputError
 from pathtemp.frontends.stan import from_stan
-from pathtemp.frontends.stan.build import build_program
 from pathtemp.frontends.stan.library import Instance
+from pathtemp.frontends.stan.opening import compile_programs
 
 pytestmark = pytest.mark.usefixtures("compiled")
 FLAT = pt.normal(0.0, 1.0, shape=(1,))
@@ -24,7 +24,9 @@ FLAT = pt.normal(0.0, 1.0, shape=(1,))
 
 @pytest.fixture
 def library() -> Path:
-    return build_program(source("cauchy_pair"), "cauchy_pair.stan")
+    (program,) = compile_programs([opened("cauchy_pair")], progress=False)
+    assert program.library is not None
+    return program.library
 
 
 def test_a_shared_library_with_its_data(library: Path) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from pathtemp.curve import LogZ
 from pathtemp.errors import InputError
 from pathtemp.frontends.stan.build import stanc
-from pathtemp.frontends.stan.canonical import alternative_only, canonical, distributions
+from pathtemp.frontends.stan.canonical import canonical, distributions, with_model
 from pathtemp.frontends.stan.increments import AT, FLAT, Rewriter, counterparts, lp_functions
 from pathtemp.frontends.stan.program import Program, parse, without_alternative
 from pathtemp.frontends.stan.source import Source, read_source
@@ -116,7 +116,7 @@ def augment(program: str | os.PathLike[str], *, include_paths: Sequence[str | os
     if taken:
         place = parsed.source.place_at(taken.start())
         raise InputError(f"{place}: the name {taken.group()} is reserved by pathtemp; rename it")
-    target, base = (canonical(source) for source in (without_alternative(parsed), alternative_only(parsed)))
+    target, base = (canonical(source) for source in (without_alternative(parsed), with_model(parsed)))
     functions = target.body("functions")
     rewriter = Rewriter(_suffixes(functions), lp_functions(functions))
     bodies = {

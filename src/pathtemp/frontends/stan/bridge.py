@@ -23,7 +23,7 @@ log = logging.getLogger("pathtemp.stan")
 FAR_OUT = 1e3
 """Beyond it, on the unconstrained scale, a rejection says nothing of the program and is counted only."""
 
-_RejectionCallback = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_char_p)
+_RejectionCallback = ctypes.CFUNCTYPE(None, ctypes.c_char_p)
 
 
 class StanDensity:
@@ -91,7 +91,7 @@ class _FfiRoute:
     def __init__(self, density: StanDensity) -> None:
         instance = density.instance
         self._library = loaded_bridge()
-        first = _RejectionCallback(lambda _, message: density.note_rejection(message.decode(errors="replace")))
+        first = _RejectionCallback(lambda message: density.note_rejection(message.decode(errors="replace")))
         number = self._library.pathtemp_register(
             instance.pointer,
             instance.address("bs_log_density_gradient"),
@@ -176,11 +176,15 @@ def loaded_bridge() -> ctypes.CDLL:
     build([artifact])
     library = ctypes.CDLL(str(artifact.slot.path))
     capsule: Any = jax.ffi.pycapsule
-    for name in ("pathtemp_value", "pathtemp_value_and_gradient"):
+    for name in ("pathtemp_value", "pathtemp_value_and_gradient", "pathtemp_draws"):
         jax.ffi.register_ffi_target(name, capsule(getattr(library, name)), platform="cpu")
     address = ctypes.c_int64
     library.pathtemp_register.argtypes = [address] * 5 + [ctypes.c_bool] * 2
     library.pathtemp_register.restype = ctypes.c_int64
+    library.pathtemp_register_sampler.argtypes = [address] * 8 + [ctypes.c_int64] * 2
+    library.pathtemp_register_sampler.restype = ctypes.c_int64
+    library.pathtemp_accepted.argtypes = [ctypes.c_int64]
+    library.pathtemp_accepted.restype = ctypes.c_double
     library.pathtemp_rejections.argtypes = [ctypes.c_int64]
     library.pathtemp_rejections.restype = ctypes.c_int64
     pointer = ctypes.c_void_p

@@ -11,8 +11,9 @@ import re
 import signal
 import subprocess
 import tempfile
+import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,10 @@ from pathtemp.frontends.stan.source import GENERATED, Source
 from pathtemp.frontends.stan.toolchain import Compiler, Stan, find_stan, require_compiler
 
 SHIM = Path(__file__).parent / "shim"
-_STANC_FLAGS = ("--O1", "--name=pathtemp_model", f"--filename-in-msg={GENERATED}")
+FORWARD_FLAG = "pathtemp_forward"
+"""Name in the data by which a library is asked for the program that draws."""
+
+_STANC_FLAGS = ("--O1", f"--filename-in-msg={GENERATED}")
 _STANC_ERROR = re.compile(rf"['\"]{re.escape(GENERATED)}['\"], line (\d+), column (\d+)")
 
 
@@ -71,18 +75,51 @@ class Artifact:
     sources: tuple[tuple[str, str], ...] = ()
 
 
-def build_program(source: Source, name: str, *, progress: bool = True) -> Path:
-    """The shared library of a plain Stan program, compiled unless the cache has it."""
-    return build_programs([(source, name)], progress=progress)[0]
+@dataclass(frozen=True)
+class Compilation:
+    """A plain Stan program to compile, what to call it, and the program that draws from its base."""
+
+    source: Source
+    name: str
+    forward: Source | None = None
+
+    def code(self) -> str:
+        """C++ of both programs as one: most of the time goes into headers, which are then read once."""
+        code = stanc(self.source, "--name=pathtemp_model", "--print-cpp")
+        if self.forward is None:
+            return code
+        forward = stanc(self.forward, "--name=pathtemp_forward_model", "--print-cpp")
+        return "\n".join(
+            [
+                "#include <stan/model/model_header.hpp>",
+                *_renamed(forward, "forward"),
+                *_renamed(code, "density"),
+                _CHOICE,
+            ]
+        )
 
 
-def build_programs(programs: Sequence[tuple[Source, str]], *, progress: bool = True) -> list[Path]:
+def _renamed(code: str, what: str) -> list[str]:
+    """C++ of a program, the names that stanc leaves global made its own."""
+    names = ("stan_model", "new_model", "get_stan_profile_data")
+    return [*(f"#define {n} pathtemp_{what}_{n}" for n in names), code, *(f"#undef {n}" for n in names)]
+
+
+_CHOICE = f"""
+stan::model::model_base& new_model(stan::io::var_context& data, unsigned int seed, std::ostream* messages) {{
+  return data.contains_i("{FORWARD_FLAG}") ? pathtemp_forward_new_model(data, seed, messages)
+                                           : pathtemp_density_new_model(data, seed, messages);
+}}
+"""
+
+
+def build_programs(programs: Sequence[Compilation], *, progress: bool = True) -> list[Path]:
     """Shared libraries of several programs, compiled side by side unless the cache has them."""
     stan = find_stan()
-    codes = [stanc(source, "--print-cpp") for source, _ in programs]
+    codes = [program.code() for program in programs]
     compiler = require_compiler()
     shim = _shim(stan, compiler)
-    artifacts = [_program(code, name, stan, compiler, shim) for code, (_, name) in zip(codes, programs, strict=True)]
+    artifacts = [_program(code, p.name, stan, compiler, shim) for code, p in zip(codes, programs, strict=True)]
     build([bridge_artifact(compiler), shim, *artifacts], progress=progress)
     return [artifact.slot.path for artifact in artifacts]
 
@@ -146,6 +183,32 @@ def build(artifacts: Sequence[Artifact], *, progress: bool = True) -> None:
 
 
 def _build_missing(artifacts: Sequence[Artifact]) -> None:
+    with _held_interrupts() as check_interrupt:
+        _build_in_workshops(artifacts, check_interrupt)
+
+
+@contextlib.contextmanager
+def _held_interrupts() -> Iterator[Callable[[], None]]:
+    """Hold Ctrl-C back until the given function is called, lest it fall between a process and the list of them."""
+    ours = threading.current_thread() is threading.main_thread()
+    if not ours or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield lambda: None
+        return
+    came = threading.Event()
+
+    def check() -> None:
+        if came.is_set():
+            raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, lambda *_: came.set())
+    try:
+        yield check
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    check()
+
+
+def _build_in_workshops(artifacts: Sequence[Artifact], check_interrupt: Callable[[], None]) -> None:
     try:
         for artifact in artifacts:
             artifact.slot.open_workshop()
@@ -153,7 +216,7 @@ def _build_missing(artifacts: Sequence[Artifact]) -> None:
                 (artifact.slot.workshop / file).write_text(text, encoding="utf-8")
         for stage in range(max(len(artifact.commands) for artifact in artifacts)):
             active = [artifact for artifact in artifacts if stage < len(artifact.commands)]
-            _run_together(active, stage)
+            _run_together(active, stage, check_interrupt)
             for artifact in active:
                 if stage + 1 == len(artifact.commands):
                     artifact.slot.publish(artifact.name)
@@ -162,12 +225,13 @@ def _build_missing(artifacts: Sequence[Artifact]) -> None:
             artifact.slot.discard()
 
 
-def _run_together(artifacts: Sequence[Artifact], stage: int) -> None:
+def _run_together(artifacts: Sequence[Artifact], stage: int, check_interrupt: Callable[[], None]) -> None:
     """Run one command of each, as many at once as there are cores; an interrupt leaves no process behind."""
     waiting = list(artifacts)
     running: dict[str, tuple[Artifact, subprocess.Popen[bytes]]] = {}
     try:
         while waiting or running:
+            check_interrupt()
             while waiting and len(running) < (os.cpu_count() or 1):
                 artifact = waiting.pop(0)
                 running[artifact.slot.key] = artifact, _start(artifact, stage)

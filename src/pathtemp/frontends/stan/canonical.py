@@ -15,11 +15,11 @@ def canonical(source: Source) -> Program:
     return parse(read_source(text + "\n"))
 
 
-def alternative_only(program: Program) -> Source:
-    """The program with the alternative block in the place of its model block, without generated quantities."""
+def with_model(program: Program, block: str = ALTERNATIVE) -> Source:
+    """The program whose model is the given block, without generated quantities."""
     names = [name for name in program.blocks if name not in ("model", "generated quantities", ALTERNATIVE)]
     pieces = [p for name in names for p in (own(f"{name} {{"), quoted(program, name), closing(program, name))]
-    return assemble([*pieces, own("model {"), quoted(program, ALTERNATIVE), closing(program, ALTERNATIVE)])
+    return assemble([*pieces, own("model {"), quoted(program, block), closing(program, block)])
 
 
 def distributions() -> dict[str, set[str]]:

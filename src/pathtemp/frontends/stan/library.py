@@ -29,6 +29,7 @@ _SIGNATURES: dict[str, tuple[Any, Sequence[Any]]] = {
         ctypes.c_int,
         (ctypes.c_void_p, ctypes.c_bool, ctypes.c_bool, _DOUBLES, _DOUBLES, ctypes.c_void_p, _MESSAGE),
     ),
+    "bs_param_unconstrain": (ctypes.c_int, (ctypes.c_void_p, _DOUBLES, _DOUBLES, _MESSAGE)),
     "bs_log_density": (
         ctypes.c_int,
         (ctypes.c_void_p, ctypes.c_bool, ctypes.c_bool, _DOUBLES, _DOUBLES, _MESSAGE),

@@ -24,6 +24,7 @@ from pathtemp.frontends.stan.names import variables
 from pathtemp.frontends.stan.opening import Opened, compile_programs, open_program
 from pathtemp.frontends.stan.program import ALTERNATIVE
 from pathtemp.frontends.stan.python_base import python_base
+from pathtemp.frontends.stan.sampler import ExactDraws, why_not
 from pathtemp.model import Model
 
 log = logging.getLogger("pathtemp.stan")
@@ -113,7 +114,7 @@ def from_stan(
     if target.dim == 0:
         raise InputError(f"program: {model_name} has no parameters, so there is nothing to sample")
     log_target = _density(target, f"{model_name} (target)")
-    sample_base: Sampler | None = None
+    sample_base: Sampler | None
     log_base: LogDensity
     if base is not None:
         log_base, sample_base = python_base(base, target)
@@ -122,10 +123,12 @@ def from_stan(
         _same_parameters(target, psi)
         _require_proper(psi, opened[1], "model")
         log_base = _density(psi, f"{opened[1].name} (base)")
+        sample_base = _exact_draws(opened[1], log_base, seed)
     elif opened[0].has_alternative:
         psi = opened[0].instance(seed=seed, which=0)
         _require_proper(psi, opened[0], ALTERNATIVE)
         log_base = _density(psi, f"{model_name} (alternative model)")
+        sample_base = _exact_draws(opened[0], log_base, seed)
     else:
         log.warning("%s has no base: taking normal(0, %g) on the unconstrained scale", model_name, DEFAULT_SCALE)
         log_base, sample_base = python_base(normal(0.0, DEFAULT_SCALE, shape=(target.dim,)), target)
@@ -141,6 +144,25 @@ def _density(instance: Instance, label: str) -> StanDensity:
     if instance.pointer not in _DENSITIES:
         _DENSITIES[instance.pointer] = StanDensity(instance, label=label)
     return _DENSITIES[instance.pointer]
+
+
+_SAMPLERS: dict[int, ExactDraws | None] = {}
+
+
+def _exact_draws(opened: Opened, density: StanDensity, seed: int) -> ExactDraws | None:
+    """Exact draws of a base whose block is a recipe for them; None where it is not, or where they cost too much."""
+    base = density.instance
+    if base.pointer not in _SAMPLERS:
+        forward = opened.forward_instance(seed=seed)
+        sampler = None
+        if forward is not None:
+            sampler = ExactDraws(forward, base)
+            reason = why_not(sampler, density)
+            if reason:
+                log.info("%s: no exact draws, for %s", density.label, reason)
+                sampler = None
+        _SAMPLERS[base.pointer] = sampler
+    return _SAMPLERS[base.pointer]
 
 
 def _same_parameters(target: Instance, base: Instance) -> None:

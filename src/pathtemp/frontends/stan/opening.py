@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -10,12 +11,17 @@ from pathlib import Path
 from typing import Any
 
 from pathtemp.errors import InputError
-from pathtemp.frontends.stan.build import build_programs, program_info, stanc
+from pathtemp.frontends.stan.build import FORWARD_FLAG, Compilation, build_programs, program_info, stanc
 from pathtemp.frontends.stan.data import check_data, to_json
+from pathtemp.frontends.stan.forward import try_forward
 from pathtemp.frontends.stan.library import Instance, StanError
-from pathtemp.frontends.stan.program import FLAG, Program, merge, parse, without_alternative
+from pathtemp.frontends.stan.program import ALTERNATIVE, FLAG, Program, merge, parse, without_alternative
 from pathtemp.frontends.stan.source import Source, program_path, read_source
 
+FORWARD = 2
+"""Which data is that of the program that draws from the base."""
+
+log = logging.getLogger("pathtemp.stan")
 LIBRARIES = (".so", ".dylib", ".dll")
 
 
@@ -28,9 +34,12 @@ class Opened:
     name
         What messages call it.
     data
-        JSON of its data, by which of its densities is wanted: 1 for the model, 0 for the alternative model.
+        JSON of its data, by what is wanted: 1 for the model, 0 for the alternative model, ``FORWARD`` for draws of
+        the alternative model, or of the model where there is no other.
     program, source
         The parsed text, and what is compiled of it; None for a library.
+    forward
+        A program that draws, where the block is a recipe for draws; it is compiled into the same library.
     library
         The compiled program, where there is one already.
     owner
@@ -41,6 +50,7 @@ class Opened:
     data: Mapping[int, str]
     program: Program | None = None
     source: Source | None = None
+    forward: Source | None = None
     library: Path | None = None
     owner: Any = None
 
@@ -54,14 +64,24 @@ class Opened:
         assert self.library is not None
         if self.owner is not None:
             return Instance(self.library, owner=self.owner)
-        text = self.data[which]
-        key = (self.library, hashlib.sha256(text.encode()).digest(), seed, self.source)
-        if key not in _INSTANCES:
-            try:
-                _INSTANCES[key] = Instance(self.library, text, seed=seed, source=self.source)
-            except StanError as error:
-                raise InputError(f"data: {' '.join(str(error).split())}") from None
-        return _INSTANCES[key]
+        return _instance(self.library, self.data[which], seed, self.source)
+
+    def forward_instance(self, *, seed: int) -> Instance | None:
+        """The program that draws, compiled, with the same data."""
+        if self.forward is None:
+            return None
+        assert self.library is not None
+        return _instance(self.library, self.data[FORWARD], seed, self.forward)
+
+
+def _instance(library: Path, data: str, seed: int, source: Source | None) -> Instance:
+    key = (library, hashlib.sha256(data.encode()).digest(), seed, source)
+    if key not in _INSTANCES:
+        try:
+            _INSTANCES[key] = Instance(library, data, seed=seed, source=source)
+        except StanError as error:
+            raise InputError(f"data: {' '.join(str(error).split())}") from None
+    return _INSTANCES[key]
 
 
 _INSTANCES: dict[Any, Instance] = {}
@@ -87,15 +107,19 @@ def open_program(program: Any, values: Mapping[str, Any], include_paths: Sequenc
     parsed = parse(read_source(program, include_paths))
     plain = without_alternative(parsed)
     entries = check_data(values, program_info(plain)["inputs"], parsed)
-    if not parsed.has_alternative:
-        return Opened(name, {1: to_json(entries)}, parsed, plain)
-    merged = merge(parsed)
-    stanc(merged, "--info")  # errors of the alternative block, before the long compilation
-    return Opened(name, {which: to_json({**entries, FLAG: which}) for which in (0, 1)}, parsed, merged)
+    data = {1: to_json(entries), FORWARD: to_json({**entries, FORWARD_FLAG: 1})}
+    source = plain
+    if parsed.has_alternative:
+        data |= {which: to_json({**entries, FLAG: which}) for which in (0, 1)}
+        source = merge(parsed)
+        stanc(source, "--info")  # errors of the alternative block, before the long compilation
+    forward, reason = try_forward(parsed, ALTERNATIVE if parsed.has_alternative else "model")
+    log.debug("%s: %s", name, reason or "its base can be drawn from")
+    return Opened(name, data, parsed, source, forward)
 
 
 def compile_programs(opened: Sequence[Opened], *, progress: bool) -> list[Opened]:
     """Compile those that are text, side by side."""
-    wanted = [(item.source, f"{item.name}.stan") for item in opened if item.source is not None]
+    wanted = [Compilation(item.source, f"{item.name}.stan", item.forward) for item in opened if item.source is not None]
     libraries = iter(build_programs(wanted, progress=progress) if wanted else [])
     return [item if item.source is None else replace(item, library=next(libraries)) for item in opened]

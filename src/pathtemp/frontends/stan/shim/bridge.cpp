@@ -9,11 +9,12 @@
 #include <condition_variable>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
-#include <string>
+#include <vector>
 
 #include "xla/ffi/api/ffi.h"
 
@@ -23,8 +24,12 @@ namespace {
 
 using GradientFn = int (*)(const void*, bool, bool, const double*, double*, double*, char**);
 using ValueFn = int (*)(const void*, bool, bool, const double*, double*, char**);
+using ConstrainFn = int (*)(const void*, bool, bool, const double*, double*, void*, char**);
+using UnconstrainFn = int (*)(const void*, const double*, double*, char**);
+using RngFn = void* (*)(unsigned int, char**);
+using RngFreeFn = void (*)(void*);
 using FreeFn = void (*)(char*);
-using RejectionFn = void (*)(int64_t, const char*);
+using RejectionFn = void (*)(const char*);
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kFarOut = 1e3;  // beyond it, on the unconstrained scale, a rejection says nothing of the program
@@ -38,7 +43,6 @@ struct Density {
   RejectionFn on_first_rejection;
   bool jacobian;
   std::mutex* one_at_a_time;  // set where the library has one autodiff tape for all threads
-  int64_t id;
   std::atomic<int64_t> rejections{0};
   std::atomic<bool> told{false};
   std::atomic<double> seconds{0.0};  // of one evaluation with gradient, as last measured
@@ -62,7 +66,7 @@ struct Density {
       refuse(dim, value, gradient);
       rejections.fetch_add(1, std::memory_order_relaxed);
       if (farthest < kFarOut && on_first_rejection && !told.exchange(true))
-        on_first_rejection(id, error ? error : "the log density is NaN");
+        on_first_rejection(error ? error : "the log density is NaN");
       if (error) free_fn(error);
     }
   }
@@ -73,8 +77,91 @@ struct Density {
   }
 };
 
-std::array<std::atomic<Density*>, 65536> table{};
-std::atomic<int64_t> registered{0};
+// Exact draws of a base: a program without parameters writes constrained values as its generated quantities, with a
+// last one that is not zero where it failed, and the base takes them to the unconstrained scale.
+struct Sampler {
+  const void* forward;
+  const void* base;
+  ConstrainFn constrain_fn;
+  UnconstrainFn unconstrain_fn;
+  ValueFn value_fn;
+  RngFn rng_fn;
+  RngFreeFn rng_free_fn;
+  FreeFn free_fn;
+  int64_t width;
+  int64_t tries;
+  std::atomic<int64_t> drawn{0}, tried{0};
+  std::atomic<double> seconds{0.0};
+
+  // One draw. Values that the base refuses are drawn again, which conditions on its support; where that never ends, or
+  // some value was not drawn at all, the draw is NaN.
+  void draw(const uint32_t* key, int64_t words, int64_t dim, double* theta) {
+    std::vector<double> values(width);
+    void* rng = rng_fn(mix(key, words), nullptr);
+    Outcome outcome = kRefused;
+    int64_t k = 0;
+    for (; k < tries && outcome == kRefused; ++k) outcome = once(rng, dim, values, theta);
+    rng_free_fn(rng);
+    drawn.fetch_add(outcome == kDrawn, std::memory_order_relaxed);
+    tried.fetch_add(k, std::memory_order_relaxed);
+    if (outcome != kDrawn) std::fill(theta, theta + dim, std::numeric_limits<double>::quiet_NaN());
+  }
+
+ private:
+  enum Outcome { kDrawn, kRefused, kBroken };
+
+  Outcome once(void* rng, int64_t dim, std::vector<double>& values, double* theta) {
+    char* error = nullptr;
+    double value = kInfinity;
+    const double none = 0.0;
+    bool refused = constrain_fn(forward, false, true, &none, values.data(), rng, &error);
+    const bool broken = !refused && (values.back() != 0.0 || std::any_of(values.begin(), values.end(), [](double x) {
+                                       return std::isnan(x);
+                                     }));
+    if (!refused && !broken)
+      refused = unconstrain_fn(base, values.data(), theta, &error) ||
+                !std::all_of(theta, theta + dim, [](double x) { return std::isfinite(x); }) ||
+                value_fn(base, false, true, theta, &value, &error) || !std::isfinite(value);
+    if (error) free_fn(error);
+    return broken ? kBroken : refused ? kRefused : kDrawn;
+  }
+
+  // A seed from the words of a JAX key (splitmix64).
+  static unsigned int mix(const uint32_t* key, int64_t words) {
+    uint64_t z = 0;
+    for (int64_t i = 0; i < words; ++i) {
+      z += key[i] + 0x9e3779b97f4a7c15ull;
+      z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+      z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+      z ^= z >> 31;
+    }
+    return static_cast<unsigned int>(z);
+  }
+};
+
+// What XLA knows by number; entries are never removed.
+template <typename T>
+class Table {
+ public:
+  T* find(int64_t id) const { return id >= 0 && id < size_.load() ? entries_[id].load() : nullptr; }
+  // The number of a new entry, -1 where the table is full.
+  int64_t add(T* entry) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    const int64_t id = size_.load();
+    if (id >= static_cast<int64_t>(entries_.size())) return -1;
+    entries_[id].store(entry);
+    size_.store(id + 1);
+    return id;
+  }
+
+ private:
+  std::array<std::atomic<T*>, 65536> entries_{};
+  std::atomic<int64_t> size_{0};
+  std::mutex mutex_;
+};
+
+Table<Density> densities;
+Table<Sampler> samplers;
 
 std::mutex* lock_of_library(int64_t gradient_fn) {
   static std::mutex mutex;
@@ -85,12 +172,10 @@ std::mutex* lock_of_library(int64_t gradient_fn) {
   return found.get();
 }
 
-// A batch whose points any thread may take, a few at a time.
+// Work on points 0, ..., points - 1, of which any thread may take a few at a time.
 struct Batch {
-  Density* density;
-  int64_t dim, points, grain;
-  const double* theta;
-  double *values, *gradients;
+  std::function<void(int64_t)> evaluate;
+  int64_t points, grain;
   std::atomic<int64_t> next{0}, done{0};
   std::mutex mutex;
   std::condition_variable finished;
@@ -99,8 +184,7 @@ struct Batch {
     int64_t mine = 0;
     for (int64_t start; (start = next.fetch_add(grain)) < points;) {
       const int64_t stop = std::min(start + grain, points);
-      for (int64_t i = start; i < stop; ++i)
-        density->evaluate(dim, theta + i * dim, values + i, gradients ? gradients + i * dim : nullptr);
+      for (int64_t i = start; i < stop; ++i) evaluate(i);
       mine += stop - start;
       if (done.fetch_add(stop - start) + (stop - start) == points) {
         std::lock_guard<std::mutex> lock(mutex);
@@ -111,37 +195,48 @@ struct Batch {
   }
 };
 
-ffi::Error evaluate_batch(ffi::ThreadPool& pool, int64_t id, ffi::Buffer<ffi::F64>& x, double* values,
-                          double* gradients) {
-  Density* density = id >= 0 && id < registered.load() ? table[id].load() : nullptr;
-  if (!density) return ffi::Error::Internal("pathtemp: no Stan density has this number in this process");
-  const int64_t dim = x.dimensions().back();
-  const int64_t points = x.element_count() / dim;
-  const double* theta = x.typed_data();
-  if (points == 1) {
-    density->evaluate(dim, theta, values, gradients);
-    return ffi::Error::Success();
-  }
-  const double seconds = density->seconds.load(std::memory_order_relaxed);
-  const int64_t grain = seconds > 0 ? static_cast<int64_t>(std::ceil(kWorthAThread / seconds)) : points;
-  const int64_t threads = density->one_at_a_time ? 1 : std::min<int64_t>(pool.num_threads(), points / grain);
-
+// Evaluates all points, on several threads where that pays; `seconds` is what one point costs, as last measured.
+template <typename Evaluate>
+void share(ffi::ThreadPool& pool, int64_t points, bool one_thread, std::atomic<double>& seconds, Evaluate evaluate) {
+  if (points == 1) return evaluate(0);
+  const double cost = seconds.load(std::memory_order_relaxed);
+  const int64_t grain = cost > 0 ? static_cast<int64_t>(std::ceil(kWorthAThread / cost)) : points;
+  const int64_t threads = one_thread ? 1 : std::min<int64_t>(pool.num_threads(), points / grain);
   auto batch = std::make_shared<Batch>();
-  batch->density = density;
-  batch->dim = dim;
+  batch->evaluate = evaluate;
   batch->points = points;
   batch->grain = threads > 1 ? grain : points;
-  batch->theta = theta;
-  batch->values = values;
-  batch->gradients = gradients;
   // The calling thread works too, so a busy pool delays nothing: a helper that comes late finds nothing to take.
   for (int64_t t = 1; t < threads; ++t) pool.Schedule([batch] { batch->work(); });
   const auto start = std::chrono::steady_clock::now();
   const int64_t mine = batch->work();
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-  if (mine > 0) density->seconds.store(elapsed.count() / mine, std::memory_order_relaxed);
+  if (mine > 0) seconds.store(elapsed.count() / mine, std::memory_order_relaxed);
   std::unique_lock<std::mutex> lock(batch->mutex);
   batch->finished.wait(lock, [&] { return batch->done.load() == points; });
+}
+
+ffi::Error evaluate_batch(ffi::ThreadPool& pool, int64_t id, ffi::Buffer<ffi::F64>& x, double* values,
+                          double* gradients) {
+  Density* density = densities.find(id);
+  if (!density) return ffi::Error::Internal("pathtemp: no Stan density has this number in this process");
+  const int64_t dim = x.dimensions().back();
+  const double* theta = x.typed_data();
+  share(pool, x.element_count() / dim, density->one_at_a_time != nullptr, density->seconds, [=](int64_t i) {
+    density->evaluate(dim, theta + i * dim, values + i, gradients ? gradients + i * dim : nullptr);
+  });
+  return ffi::Error::Success();
+}
+
+ffi::Error exact_draws(ffi::ThreadPool pool, ffi::Buffer<ffi::U32> keys, ffi::ResultBuffer<ffi::F64> theta,
+                       int64_t sampler) {
+  Sampler* found = samplers.find(sampler);
+  if (!found) return ffi::Error::Internal("pathtemp: no Stan sampler has this number in this process");
+  const int64_t words = keys.dimensions().back(), dim = theta->dimensions().back();
+  const uint32_t* key = keys.typed_data();
+  double* out = theta->typed_data();
+  share(pool, keys.element_count() / words, false, found->seconds,
+        [=](int64_t i) { found->draw(key + i * words, words, dim, out + i * dim); });
   return ffi::Error::Success();
 }
 
@@ -171,35 +266,51 @@ XLA_FFI_DEFINE_HANDLER_SYMBOL(pathtemp_value, value_only,
                                   .Arg<ffi::Buffer<ffi::F64>>()
                                   .Ret<ffi::Buffer<ffi::F64>>()
                                   .Attr<int64_t>("density"));
+XLA_FFI_DEFINE_HANDLER_SYMBOL(pathtemp_draws, exact_draws,
+                              ffi::Ffi::Bind()
+                                  .Ctx<ffi::ThreadPool>()
+                                  .Arg<ffi::Buffer<ffi::U32>>()
+                                  .Ret<ffi::Buffer<ffi::F64>>()
+                                  .Attr<int64_t>("sampler"));
 #pragma GCC visibility pop
 
 #define API extern "C" __attribute__((visibility("default")))
 
-// Enters a density into the table and returns its number, -1 where the table is full.
+// Enters a density into its table and returns its number, -1 where the table is full.
 API int64_t pathtemp_register(int64_t model, int64_t gradient_fn, int64_t value_fn, int64_t free_fn,
                               int64_t on_first_rejection, bool jacobian, bool threadsafe) {
-  static std::mutex mutex;
-  std::lock_guard<std::mutex> lock(mutex);
-  const int64_t id = registered.load();
-  if (id >= static_cast<int64_t>(table.size())) return -1;
-  auto* density = new Density{reinterpret_cast<const void*>(model),
-                              reinterpret_cast<GradientFn>(gradient_fn),
-                              reinterpret_cast<ValueFn>(value_fn),
-                              reinterpret_cast<FreeFn>(free_fn),
-                              reinterpret_cast<RejectionFn>(on_first_rejection),
-                              jacobian,
-                              threadsafe ? nullptr : lock_of_library(gradient_fn),
-                              id};
-  table[id].store(density);
-  registered.store(id + 1);
-  return id;
+  return densities.add(new Density{reinterpret_cast<const void*>(model),
+                                   reinterpret_cast<GradientFn>(gradient_fn),
+                                   reinterpret_cast<ValueFn>(value_fn),
+                                   reinterpret_cast<FreeFn>(free_fn),
+                                   reinterpret_cast<RejectionFn>(on_first_rejection),
+                                   jacobian,
+                                   threadsafe ? nullptr : lock_of_library(gradient_fn)});
 }
 
-API int64_t pathtemp_rejections(int64_t id) { return table[id].load()->rejections.load(); }
+// Enters a sampler into its table, likewise.
+API int64_t pathtemp_register_sampler(int64_t forward, int64_t base, int64_t constrain_fn, int64_t unconstrain_fn,
+                                      int64_t value_fn, int64_t rng_fn, int64_t rng_free_fn, int64_t free_fn,
+                                      int64_t width, int64_t tries) {
+  return samplers.add(new Sampler{reinterpret_cast<const void*>(forward), reinterpret_cast<const void*>(base),
+                                  reinterpret_cast<ConstrainFn>(constrain_fn),
+                                  reinterpret_cast<UnconstrainFn>(unconstrain_fn),
+                                  reinterpret_cast<ValueFn>(value_fn), reinterpret_cast<RngFn>(rng_fn),
+                                  reinterpret_cast<RngFreeFn>(rng_free_fn), reinterpret_cast<FreeFn>(free_fn), width,
+                                  tries});
+}
+
+API int64_t pathtemp_rejections(int64_t id) { return densities.find(id)->rejections.load(); }
+
+// Share of what the sampler tried that the base accepted.
+API double pathtemp_accepted(int64_t id) {
+  const Sampler* sampler = samplers.find(id);
+  return static_cast<double>(sampler->drawn.load()) / static_cast<double>(std::max<int64_t>(sampler->tried.load(), 1));
+}
 
 // Evaluates a density `repeats` times from C, each time at a slightly other point: what the call itself costs.
 API void pathtemp_repeat(int64_t id, int64_t dim, int64_t repeats, double* theta, double* value, double* gradient) {
-  Density* density = table[id].load();
+  Density* density = densities.find(id);
   for (int64_t k = 0; k < repeats; ++k) {
     density->evaluate(dim, theta, value, gradient);
     for (int64_t i = 0; i < dim; ++i) theta[i] += 1e-9 * gradient[i];

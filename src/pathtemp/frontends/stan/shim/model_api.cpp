@@ -33,15 +33,17 @@ using PrintCallback = void (*)(const char*, int);
 PrintCallback print_callback = nullptr;
 std::mutex print_mutex;
 
-// What every thread that evaluates a density, those of XLA's pool among them, needs for itself: an autodiff tape, the
-// unconstrained point, and the stream that print() statements write to, both kept from call to call because to make
-// them costs more than a small density does. It lies on the heap: thread-local storage of shared libraries is scarce.
+// What every thread that evaluates a density, those of XLA's pool among them, needs for itself: an autodiff tape; and
+// the unconstrained point, the stream that print() statements write to and a generator of random numbers, kept from
+// call to call because to make them costs more than a small density does. It lies on the heap: the thread-local
+// storage of shared libraries is scarce.
 struct ThreadState {
 #ifdef STAN_THREADS
   stan::math::ChainableStack tape;
 #endif
   VarVector point;
   std::ostringstream stream;
+  stan::rng_t unused = stan::services::util::create_rng(0, 0);  // where no random numbers are drawn
 };
 
 ThreadState& thread_state() {
@@ -217,11 +219,10 @@ API int bs_param_constrain(const bs_model* model, bool transformed, bool generat
                            bs_rng* rng, char** error) {
   return guarded(error, [&] {
     if (generated && !rng) throw std::invalid_argument("generated quantities need a random number generator");
-    bs_rng unused(0);
-    Messages messages(thread_state());
+    ThreadState& state = thread_state();
+    Messages messages(state);
     Vector x = Eigen::Map<const Vector>(theta, model->dim), values;
-    model->model->write_array(rng ? rng->engine : unused.engine, x, values, transformed, generated,
-                              messages.stream());
+    model->model->write_array(rng ? rng->engine : state.unused, x, values, transformed, generated, messages.stream());
     Eigen::Map<Vector>(out, values.size()) = values;
   });
 }

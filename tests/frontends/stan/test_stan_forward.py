@@ -1,0 +1,130 @@
+"""Exact draws of bases that are recipes for draws; and blocks that only look like one."""
+
+from __future__ import annotations
+
+import jax
+import numpy as np
+import pytest
+import scipy.stats as st
+from stan_programs import EVERYTHING, INCLUDE, load, path
+
+from pathtemp._types import FloatArray
+from pathtemp.frontends.stan.forward import forward_program, try_forward
+from pathtemp.frontends.stan.program import ALTERNATIVE, parse
+from pathtemp.frontends.stan.sampler import stein_z
+from pathtemp.frontends.stan.source import read_source
+from pathtemp.model import Model
+
+
+def program(parameters: str, block: str, transformed: str = "") -> str:
+    middle = f"transformed parameters {{ {transformed} }}" if transformed else ""
+    first = "functions { real f_lp(real x) { target += x; return x; } } data { int N; vector[N] y; }"
+    return f"{first} parameters {{ {parameters} }} {middle} alternative model {{ {block} }}"
+
+
+def forward(parameters: str, block: str) -> str:
+    return forward_program(parse(read_source(program(parameters, block))), ALTERNATIVE).text
+
+
+def exact_draws(model: Model, count: int, seed: int = 1) -> FloatArray:
+    assert model.sample_base is not None
+    return np.asarray(jax.jit(jax.vmap(model.sample_base))(jax.random.split(jax.random.key(seed), count)))
+
+
+@pytest.mark.usefixtures("stanc_available")
+@pytest.mark.parametrize(
+    ("parameters", "block", "transformed", "reason"),
+    [
+        ("real x;", "x ~ normal(0, 1); target += -x ^ 2;", "", "a density without a name"),
+        ("real x;", "x ~ normal(0, 1); real t = x ^ 2; target += -t;", "", "a density without a name"),
+        ("real x;", "x ~ normal(0, 1); if (x > 0) target += -3;", "", "a density without a name"),
+        ("real x;", "x ~ normal(0, 1); y ~ normal(x, 1);", "", "y is given a distribution"),
+        ("real x;", "x ^ 3 ~ normal(0, 1);", "", "is given a distribution, and is not a parameter"),
+        ("real x; real z;", "x ~ normal(z, 1); z ~ normal(x, 1);", "", "used before it is drawn"),
+        ("real x; real z;", "real s = exp(z); x ~ normal(0, s); z ~ normal(0, 1);", "", "used before it is drawn"),
+        (
+            "real x; real z;",
+            "if (N > 3) x ~ normal(z, 1); else x ~ normal(0, 1); z ~ normal(0, 1);",
+            "",
+            "used before it is drawn",
+        ),
+        ("real<lower=0> a; real<lower=0, upper=a> b;", "a ~ exponential(1);", "", "b has no distribution"),
+        ("real<lower=0> a;", "", "", "a has no distribution"),
+        ("real x;", "x ~ normal(0, 1);", "real z = f_lp(x);", "may change the density"),
+        ("real x;", "x ~ normal(0, 1); print(target());", "", "may change the density"),
+        ("real x; real z;", "x ~ normal(0, w); z ~ normal(0, 1);", "real w = exp(z);", "stanc says"),
+        ("complex x;", "get_real(x) ~ normal(0, 1);", "", "not plain numbers"),
+    ],
+)
+def test_what_is_no_recipe_is_left_a_density(parameters: str, block: str, transformed: str, reason: str) -> None:
+    source, why = try_forward(parse(read_source(program(parameters, block, transformed))), ALTERNATIVE)
+    assert source is None
+    assert reason in why
+
+
+@pytest.mark.usefixtures("stanc_available")
+def test_statements_are_put_in_the_order_in_which_they_can_be_drawn() -> None:
+    text = forward("real m; real<lower=0> s; vector[N] x;", "x ~ normal(m, s); m ~ normal(0, s); s ~ exponential(1);")
+    assert text.index("exponential_rng") < text.index("m = normal_rng") < text.index("for (pathtemp_i")
+
+
+@pytest.mark.usefixtures("stanc_available")
+@pytest.mark.parametrize(
+    ("parameters", "block", "again"),
+    [
+        ("real<lower=0> x;", "x ~ normal(1, 1);", True),
+        ("real<lower=0> x; real m;", "m ~ normal(0, 1); x ~ normal(m, 1);", False),
+        ("real<lower=0> x; real m;", "m ~ normal(0, 1); real s = m; x ~ normal(s, 1);", False),
+        ("real m; real<lower=m> x;", "m ~ normal(0, 1); x ~ normal(0, 1);", False),
+        ("real m; real x;", "m ~ normal(0, 1); x ~ normal(m, 1) T[m, ];", True),
+    ],
+)
+def test_one_number_is_drawn_again_only_where_its_mass_within_the_bounds_is_divided_out(
+    parameters: str, block: str, again: bool
+) -> None:
+    assert ("pathtemp_try" in forward(parameters, block)) is again
+
+
+@pytest.mark.usefixtures("compiled")
+def test_draws_of_a_hierarchy_have_its_law() -> None:
+    model = load("eight_schools")
+    draws = model.draws(exact_draws(model, 4000))
+    mu, tau, theta = draws["mu"], draws["tau"], draws["theta"]
+    assert st.kstest(mu, st.norm(0, 5).cdf).pvalue > 1e-4
+    assert st.kstest(tau, st.halfcauchy(0, 5).cdf).pvalue > 1e-4
+    assert st.kstest(((theta - mu[:, None]) / tau[:, None]).ravel(), st.norm.cdf).pvalue > 1e-4
+
+
+@pytest.mark.usefixtures("compiled")
+def test_draws_of_a_base_program_of_many_types() -> None:
+    model = load("typed_base", base_program=path("typed_base"))
+    flat = exact_draws(model, 4000)
+    assert np.abs(stein_z(model.log_base, flat)).max() < 5
+    draws = model.draws(flat)
+    assert st.kstest(draws["between"], st.uniform(-2, 5).cdf).pvalue > 1e-4
+    for k, mean in enumerate((1.0, 2.0, 3.0)):
+        truth = st.truncnorm((2 - mean) / 2, np.inf, mean, 2)
+        assert st.kstest(draws["above"][:, k], truth.cdf).pvalue > 1e-4
+    assert st.kstest(draws["w"][:, 2], st.beta(3, 3).cdf).pvalue > 1e-4
+
+
+@pytest.mark.usefixtures("compiled")
+def test_the_same_key_is_the_same_draw_for_any_batch() -> None:
+    model = load("nasty")
+    assert model.sample_base is not None
+    keys = jax.random.split(jax.random.key(5), 300)
+    together = np.asarray(jax.jit(jax.vmap(model.sample_base))(keys))
+    alone = np.asarray([model.sample_base(key) for key in keys[:5]])
+    np.testing.assert_array_equal(together[:5], alone)
+    assert len(np.unique(together[:, 0])) == 300
+
+
+@pytest.mark.stan_full
+@pytest.mark.usefixtures("toolchain")
+@pytest.mark.parametrize("name", EVERYTHING)
+def test_whatever_can_be_drawn_is_drawn_from_the_density(name: str) -> None:
+    source, _ = try_forward(parsed := parse(read_source(path(name), [INCLUDE])), ALTERNATIVE)
+    if not parsed.has_alternative or source is None:
+        pytest.skip("a density only")
+    model = load(name)
+    assert np.abs(stein_z(model.log_base, exact_draws(model, 20_000))).max() < 5
