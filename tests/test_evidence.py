@@ -3,6 +3,7 @@ import warnings
 
 import numpy as np
 import pytest
+import xarray as xr
 from scipy.special import logit, softmax
 from synthetic import FAILED, diagnostics, fit_of, odd_model
 
@@ -74,6 +75,25 @@ def test_a_base_that_is_only_a_density_is_warned_about():
         compare({"a": fit(-1.0), "b": fit(-2.0, exact_base=False)})
     with pytest.warns(UserWarning, match="bayes_factor: the base of fit_a"):
         bayes_factor(fit(-2.0, exact_base=False), fit(-1.0))
+
+
+@pytest.mark.parametrize(("width", "warned"), [(100.0, False), (10_000.0, True)])
+def test_a_vague_prior_is_warned_about(width, warned):
+    """Also where the variable is the exponential of a normal, or one of its elements does not vary."""
+    x = np.random.default_rng(1).normal(size=(4, 1000))
+    dims = ("chain", "draw")
+    posterior, base = (
+        xr.Dataset({"mu": (dims, s * x), "tau": (dims, np.exp(s * x / 100)), "one": (dims, np.ones_like(x))})
+        for s in (1.0, width)
+    )
+    fits = {"a": dataclasses.replace(fit(-1.0), posterior=posterior, base=base), "b": fit(-2.0)}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        compare(fits)
+        bayes_factor(fits["b"], fits["a"])
+    said = [str(w.message) for w in caught]
+    assert len(said) == (2 if warned else 0)
+    assert all("posterior of 'mu' of" in s and "a vague prior lowers the evidence" in s for s in said)
 
 
 def test_a_run_that_has_not_converged_is_warned_about():

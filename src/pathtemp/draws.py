@@ -27,18 +27,43 @@ def draws_dataset(model: Model, flat: FloatArray) -> xr.Dataset:
     >>> dict(draws_dataset(m, np.zeros((3, 5, 2))).sizes)
     {'chain': 3, 'draw': 5, 'theta_dim_0': 2}
     """
-    # Imported here because ArviZ imports matplotlib where there is one, which `import pathtemp` should not.
-    from arviz_base import dict_to_dataset
-
     chains, count, dim = flat.shape
     rows = model.draws(flat.reshape(chains * count, dim))
     ordered = [
         *(name for name in model.layout.shapes if name in rows),
         *(n for n in rows if n not in model.layout.shapes),
     ]
-    values = {name: np.array(rows[name]).reshape(chains, count, *np.shape(rows[name])[1:]) for name in ordered}
-    coords = {name: _coordinate(name, x) for name, x in model.layout.coords.items()}
-    dims = {name: model.layout.dims.get(name, ()) for name in values}
+    layout = model.layout
+    return _dataset({name: rows[name] for name in ordered}, (chains, count), layout.dims, layout.coords)
+
+
+def log_likelihood_dataset(model: Model, posterior: xr.Dataset) -> xr.Dataset:
+    """Log likelihood of each observation at the draws of ``draws_dataset``, over (chain, draw, ...)."""
+    if model.pointwise is None:
+        raise InputError(
+            f"log_likelihood: {model.name} gives no likelihood of single observations; PyMC and NumPyro models with "
+            "observed variables do"
+        )
+    shape = (posterior.sizes["chain"], posterior.sizes["draw"])
+    # A name that xarray cannot hold was changed; the order was not.
+    stored = zip(model.layout.shapes, posterior.data_vars, strict=False)
+    flat = {name: x.values.reshape(-1, *x.shape[2:]) for name, x in ((name, posterior[new]) for name, new in stored)}
+    return _dataset(model.pointwise.evaluate(flat), shape, model.pointwise.dims, model.pointwise.coords)
+
+
+def _dataset(
+    rows: Mapping[str, FloatArray],
+    sample: tuple[int, int],
+    named: Mapping[str, tuple[str, ...]],
+    coordinates: Mapping[str, Any],
+) -> xr.Dataset:
+    """Rows ``(chain * draw, ...)`` by name as a Dataset over (chain, draw, ...)."""
+    # Imported here because ArviZ imports matplotlib where there is one, which `import pathtemp` should not.
+    from arviz_base import dict_to_dataset
+
+    values = {name: np.array(x).reshape(*sample, *np.shape(x)[1:]) for name, x in rows.items()}
+    coords = {name: _coordinate(name, x) for name, x in coordinates.items()}
+    dims = {name: named.get(name, ()) for name in values}
     _check_dims({name: x.shape[2:] for name, x in values.items()}, dims, coords)
     taken = {*SAMPLE_DIMS, *coords, *(d for names in dims.values() for d in names)}
     taken |= {f"{name}_dim_{axis}" for name, x in values.items() for axis in range(x.ndim - 2)}

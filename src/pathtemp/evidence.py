@@ -17,6 +17,9 @@ from pathtemp.fit import Fit
 LEVEL = 0.95
 """Coverage of the intervals of posterior model probabilities."""
 
+VAGUE = 1e-3
+"""Share of the base that must lie where a posterior does, or the prior is called vague."""
+
 
 class BayesFactor(NamedTuple):
     """Logarithm of the evidence of one model over that of another, and its standard error, in nats."""
@@ -91,6 +94,26 @@ def probability_interval(score: FloatArray, se: FloatArray) -> tuple[FloatArray,
     return lower, upper
 
 
+def _vague(fit: Fit) -> str:
+    """The variable whose prior is vaguest, where fewer than 1 in 1000 of its draws lie where 95% of the posterior do.
+
+    Nothing where no prior is so vague, or where there are fewer than 1000 base draws to tell.
+    """
+    if fit.base.sizes["chain"] * fit.base.sizes["draw"] < 1 / VAGUE:
+        return ""
+    tail, sample = 0.5 * (1 - LEVEL), ("chain", "draw")
+    shares = {}
+    for name in {*fit.posterior.data_vars} & {*fit.base.data_vars}:
+        lower, upper = (
+            fit.posterior[name].quantile(q, sample, skipna=False).drop_vars("quantile") for q in (tail, 1 - tail)
+        )
+        inside = (fit.base[name] >= lower) & (fit.base[name] <= upper)
+        # A variable that does not vary, such as the diagonal of a correlation matrix, says nothing.
+        shares[str(name)] = float(inside.mean(sample).where(upper > lower, 1.0).min())
+    vaguest = min(sorted(shares), key=shares.__getitem__, default="")
+    return vaguest if shares and shares[vaguest] < VAGUE else ""
+
+
 def _evidence(caller: str, fits: Mapping[str, Fit]) -> tuple[FloatArray, FloatArray]:
     """Log evidence and standard error of each fit."""
     pairs = {name: fit.log_marginal_likelihood for name, fit in fits.items()}
@@ -119,6 +142,15 @@ def _warn(caller: str, fits: Mapping[str, Fit]) -> None:
             f"{caller}: the base of {', '.join(unnormalised)} is only a density and may not be normalised, "
             "and an improper or vague prior changes the evidence by its own constant; compare only models "
             "whose priors are proper and normalised",
+            stacklevel=3,
+        )
+    vague = {name: variable for name, fit in fits.items() if (variable := _vague(fit))}
+    if vague:
+        which = ", ".join(f"{variable!r} of {name}" for name, variable in vague.items())
+        warnings.warn(
+            f"{caller}: hardly any draw of the base lies where the posterior of {which} does, and where the base is "
+            "the prior, a vague prior lowers the evidence by its width (0.69 nats if twice as wide) whatever the "
+            "data say; use priors that you believe in",
             stacklevel=3,
         )
     unfinished = [name for name, fit in fits.items() if not fit.converged]

@@ -14,7 +14,7 @@ import numpy as np
 import xarray as xr
 
 from pathtemp.curve import LogZ
-from pathtemp.draws import SAMPLE_DIMS, draws_dataset
+from pathtemp.draws import SAMPLE_DIMS, draws_dataset, log_likelihood_dataset
 from pathtemp.errors import InputError
 from pathtemp.escape import escape_names
 from pathtemp.model import Model
@@ -161,12 +161,19 @@ class Fit:
         """The verdict first, then log z, the diagnostics and a posterior table of at most ``rows`` rows."""
         return summarise(self, rows=rows)
 
-    def to_arviz(self) -> xr.DataTree:
+    def to_arviz(self, *, log_likelihood: bool = False) -> xr.DataTree:
         """An ArviZ DataTree: posterior, prior (the base draws), sample_stats (the joint path), attributes.
+
+        ``log_likelihood=True`` computes the group of that name, with one number for each draw and observation, for
+        LOO; PyMC and NumPyro models have it. ArviZ before 1.0 takes ``az.from_datatree(fit.to_arviz())``.
 
         A tree cannot hold a slash in a name: ``a/b`` becomes ``a%2Fb`` (and ``%`` becomes ``%25``).
         """
         groups = {"posterior": self.posterior, "prior": self.base, "sample_stats": self.path}
+        if log_likelihood:
+            if self.model is None:
+                raise InputError("to_arviz: a fit from a file has no model, which log_likelihood needs; run it again")
+            groups["log_likelihood"] = log_likelihood_dataset(self.model, self.posterior)
         tree = xr.DataTree.from_dict({group: escape_names(data) for group, data in groups.items()})
         evidence = self.log_marginal_likelihood
         tree.attrs = {
@@ -223,7 +230,7 @@ def _version(name: str) -> str:
 
 
 def _path(run: Run) -> xr.Dataset:
-    variables = {"a": run.a, "lam": run.lam, "delta": run.delta, "theta0": getattr(run, "theta0", None)}
+    variables = {"a": run.a, "lam": run.lam, "delta": run.delta, "theta0": run.theta0}
     chains, iterations = run.a.shape
     return xr.Dataset(
         {name: ((SAMPLE_DIMS[0], "iteration"), np.asarray(x)) for name, x in variables.items() if x is not None},

@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from pathtemp._types import Array, FloatArray, LogDensity, Sampler
 from pathtemp.bases import Base, as_base, flat_log_prob
 from pathtemp.errors import InputError
 from pathtemp.layout import Layout
+
+
+@dataclass(frozen=True)
+class Pointwise:
+    """Log likelihood of each observation, which LOO takes.
+
+    Parameters
+    ----------
+    evaluate
+        Host function of constrained draws, ``{name: (n, ...)} -> {observed variable: (n, ...)}``.
+    dims, coords
+        Named dimensions of the observed variables and their coordinates.
+    """
+
+    evaluate: Callable[[Mapping[str, FloatArray]], dict[str, FloatArray]]
+    dims: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    coords: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -29,6 +46,8 @@ class Model:
         transformed parameters, deterministics and generated quantities here.
     name
         What summaries call it.
+    pointwise
+        Log likelihood of each observation, where the model has any.
     """
 
     log_base: LogDensity
@@ -37,6 +56,7 @@ class Model:
     sample_base: Sampler | None = None
     constrain_draws: Callable[[FloatArray], dict[str, FloatArray]] | None = None
     name: str = "model"
+    pointwise: Pointwise | None = None
 
     @property
     def dim(self) -> int:

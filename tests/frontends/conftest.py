@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
-
 import pytest
-
-collect_ignore = [] if find_spec("pymc") else ["pymc_models.py"]
 
 
 def pytest_configure(config: pytest.Config) -> None:

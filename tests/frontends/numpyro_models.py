@@ -1,13 +1,17 @@
 """NumPyro models of many kinds, small enough to compile in a second: name -> (model, args, kwargs)."""
 
+# ruff: noqa: E402
 from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
+numpyro = pytest.importorskip("numpyro", reason="NumPyro is not installed")
+
 import closed_forms as cf
 import jax.numpy as jnp
 import numpy as np
-import numpyro
 import numpyro.distributions as dist
 from numpyro import handlers
 from numpyro.contrib.control_flow import scan

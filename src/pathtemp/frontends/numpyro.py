@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import jax
@@ -13,7 +13,7 @@ from pathtemp._types import Array, FloatArray, Key, LogDensity, Sampler, Variabl
 from pathtemp.errors import InputError, MissingExtraError
 from pathtemp.frontends.program import Program, to_model
 from pathtemp.layout import Layout
-from pathtemp.model import Model
+from pathtemp.model import Model, Pointwise
 
 BATCH = 1024
 """Draws whose deterministics are computed at once."""
@@ -119,7 +119,8 @@ def _program(model: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str,
         constrain_draws=constrain_draws,
         forward=None if improper else _forward(model, args, kwargs, layout, latent),
         improper=improper,
-        is_prior=not any(site["type"] == "sample" and site["is_observed"] for site in trace.values()),
+        is_prior=not _observed(trace),
+        pointwise=_pointwise(seeded, trace, args, kwargs, discrete) if _observed(trace) else None,
     )
 
 
@@ -200,15 +201,47 @@ def _improper(latent: Trace) -> str:
 
 def _layout(trace: Trace, continuous: list[str]) -> Layout:
     shapes = {name: jnp.shape(_transform(trace[name]).inv(trace[name]["value"])) for name in continuous}
-    dims = {}
-    for name, site in trace.items():
-        if site["type"] == "deterministic" or name in continuous:
-            frames = sorted(site["cond_indep_stack"], key=lambda frame: int(frame.dim))
-            shape = jnp.shape(site["value"])
-            names = (*(frame.name for frame in frames), *site.get("infer", {}).get("event_dims", ()))
-            if names and tuple(frame.size for frame in frames) == shape[: len(frames)]:
-                dims[name] = names
-    return Layout(shapes, dims=dims)
+    deterministic = [name for name, site in trace.items() if site["type"] == "deterministic"]
+    events = {name: trace[name].get("infer", {}).get("event_dims", ()) for name in (*continuous, *deterministic)}
+    dims = {name: (*plates, *events[name]) for name, plates in _plates(trace, events).items()}
+    return Layout(shapes, dims={name: named for name, named in dims.items() if named})
+
+
+def _plates(trace: Trace, names: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """Leading dims of the sites whose axes are those of their plates."""
+    frames = {name: sorted(trace[name]["cond_indep_stack"], key=lambda frame: int(frame.dim)) for name in names}
+    return {
+        name: tuple(frame.name for frame in own)
+        for name, own in frames.items()
+        if tuple(frame.size for frame in own) == _batch_shape(trace[name])[: len(own)]
+    }
+
+
+def _batch_shape(site: dict[str, Any]) -> tuple[int, ...]:
+    # The value of a factor is empty.
+    return tuple(site["fn"].batch_shape) if site["type"] == "sample" else jnp.shape(site["value"])
+
+
+def _pointwise(
+    model: Callable[..., Any], trace: Trace, args: tuple[Any, ...], kwargs: dict[str, Any], discrete: list[str]
+) -> Pointwise:
+    """The likelihood of each observation at constrained draws, by NumPyro's own function."""
+    from numpyro.infer import log_likelihood
+
+    def evaluate(draws: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
+        if discrete:
+            raise InputError(
+                f"log_likelihood: sites {discrete} were summed out over all observations together, so single ones have "
+                "no likelihood; write the sum into the model, with dist.MixtureSameFamily"
+            )
+        terms = log_likelihood(model, {name: jnp.asarray(x) for name, x in draws.items()}, *args, **kwargs)
+        return {name: np.asarray(x) for name, x in terms.items()}
+
+    return Pointwise(evaluate, _plates(trace, _observed(trace)))
+
+
+def _observed(trace: Trace) -> list[str]:
+    return [name for name, site in trace.items() if site["type"] == "sample" and site["is_observed"]]
 
 
 def _density(

@@ -13,9 +13,10 @@ import numpy as np
 
 from pathtemp._types import Array, FloatArray, Key, LogDensity, Sampler, Variables
 from pathtemp.bases import Base, as_base
+from pathtemp.compilation import use_compilation_cache
 from pathtemp.errors import InputError
 from pathtemp.layout import Layout
-from pathtemp.model import Model
+from pathtemp.model import Model, Pointwise
 
 PROBES = 4096
 """Prior draws made once to see whether the forward draws and the prior density belong together."""
@@ -59,6 +60,8 @@ class Program:
         Why the prior cannot be a base; empty where it can.
     is_prior
         The program has neither data nor potentials.
+    pointwise
+        Log likelihood of each observation; None where there is none.
     """
 
     name: str
@@ -72,6 +75,7 @@ class Program:
     forward: Sampler | None
     improper: str
     is_prior: bool
+    pointwise: Pointwise | None
 
 
 def to_model(program: Program, base: Program | object | None) -> Model:
@@ -81,6 +85,7 @@ def to_model(program: Program, base: Program | object | None) -> Model:
     log z difference is then a log Bayes factor. A distribution over one flat vector is on the unconstrained scale; a
     dict of distributions by name is on the constrained scale.
     """
+    use_compilation_cache()
     if base is None:
         if program.improper:
             raise InputError(f"{program.name}: {program.improper}; give it a proper prior, or a base= to start from")
@@ -89,7 +94,15 @@ def to_model(program: Program, base: Program | object | None) -> Model:
         psi = _program_base(program, base)
     else:
         psi = _distribution_base(program, as_base(base))
-    return Model(psi.log_prob, program.log_joint, program.layout, psi.sample, program.constrain_draws, program.name)
+    return Model(
+        psi.log_prob,
+        program.log_joint,
+        program.layout,
+        psi.sample,
+        program.constrain_draws,
+        program.name,
+        program.pointwise,
+    )
 
 
 def exact_draws(program: Program) -> Sampler | None:

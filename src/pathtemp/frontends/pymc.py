@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -14,7 +14,7 @@ from pathtemp._types import Array, FloatArray, Key, LogDensity, Sampler, Variabl
 from pathtemp.errors import InputError, MissingExtraError
 from pathtemp.frontends.program import Program, to_model
 from pathtemp.layout import Layout
-from pathtemp.model import Model
+from pathtemp.model import Model, Pointwise
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -107,6 +107,7 @@ def _program(model: pm.Model) -> Program:
         forward=None if improper else _forward(model, layout),
         improper=improper,
         is_prior=not (model.observed_RVs or model.potentials),
+        pointwise=_pointwise(model) if model.observed_RVs else None,
     )
 
 
@@ -139,11 +140,38 @@ def _layout(model: pm.Model, names: Sequence[str]) -> Layout:
     """Unconstrained shapes, and the dims and coords of the variables that draws will have."""
     known = model.eval_rv_shapes()
     shapes = {rv.name: tuple(int(n) for n in known[model.rvs_to_values[rv].name]) for rv in model.free_RVs}
-    named = {name: dims for name, dims in model.named_vars_to_dims.items() if name in names}
+    dims, coords = _dims(model, names)
+    return Layout(shapes, dims=dims, coords=coords)
+
+
+def _dims(model: pm.Model, names: Iterable[str]) -> tuple[dict[str, tuple[str, ...]], dict[str, Any]]:
+    """Dims of some variables, and the coords of those."""
+    named = {name: dims for name, dims in model.named_vars_to_dims.items() if name in set(names)}
     dims = {k: tuple(f"{k}_dim_{i}" if d is None else d for i, d in enumerate(v)) for k, v in named.items()}
     used = {d for names in dims.values() for d in names}
-    coords = {d: np.asarray(c) for d, c in model.coords.items() if c is not None and d in used}
-    return Layout(shapes, dims=dims, coords=coords)
+    return dims, {d: np.asarray(c) for d, c in model.coords.items() if c is not None and d in used}
+
+
+def _pointwise(model: pm.Model) -> Pointwise:
+    """The likelihood of each observation at constrained draws, as ``pm.compute_log_likelihood`` has it."""
+    from pymc.model.transform.conditioning import remove_value_transforms
+
+    from pathtemp.frontends.pymc_graph import freeze, jaxify
+
+    plain = remove_value_transforms(model)
+    values = [plain.rvs_to_values[rv] for rv in plain.free_RVs]
+    free, observed = [rv.name for rv in plain.free_RVs], [rv.name for rv in plain.observed_RVs]
+    graphs = freeze(plain.logp(vars=plain.observed_RVs, sum=False))  # the data as they are now
+
+    def evaluate(draws: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
+        function = jaxify(values, graphs)
+        rows = tuple(jnp.asarray(draws[name]) for name in free)
+        terms = jax.jit(lambda rows: jax.lax.map(lambda row: function(*row), rows, batch_size=BATCH))(rows)
+        return {name: np.asarray(x) for name, x in zip(observed, terms, strict=True)}
+
+    dims, coords = _dims(model, observed)
+    axes = {name: graph.ndim for name, graph in zip(observed, graphs, strict=True)}  # without those of one observation
+    return Pointwise(evaluate, {name: d[: axes[name]] for name, d in dims.items()}, coords)
 
 
 def _forward(model: pm.Model, layout: Layout) -> Sampler | None:

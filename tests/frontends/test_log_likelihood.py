@@ -1,0 +1,112 @@
+"""The likelihood of each observation: PyMC's and NumPyro's own numbers, names and dims, and LOO from them."""
+
+# ruff: noqa: E402
+from __future__ import annotations
+
+import importlib
+
+import pytest
+
+numpyro = pytest.importorskip("numpyro", reason="NumPyro is not installed")
+
+import arviz_base
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro_models
+from arviz_stats import loo
+from closed_forms import SAMPLE
+from numpyro.infer import MCMC, NUTS
+from scipy import stats
+
+import pathtemp as pt
+from pathtemp.draws import draws_dataset, log_likelihood_dataset
+from pathtemp.errors import InputError
+
+SLOW = pytest.mark.programs_full
+PYMC = ["regression", "hierarchical", "ordinal", "correlated", "censored", "mixture", "time_series", "missing_values"]
+NUMPYRO = ["regression", "hierarchical", "simplex", "correlated", "censored", "random_walk", "crossed_plates"]
+
+
+def some(names, quick):
+    return [pytest.param(name, marks=() if name in quick else SLOW) for name in names]
+
+
+def at_points(model):
+    """Draws at random points, and the likelihoods there."""
+    posterior = draws_dataset(model, np.asarray(jax.random.normal(jax.random.key(2), (2, 3, model.dim))))
+    return posterior, log_likelihood_dataset(model, posterior)
+
+
+def assert_same(ours, own):
+    assert {k: v.dims for k, v in ours.data_vars.items()} == {k: v.dims for k, v in own.data_vars.items()}
+    for name in own.data_vars:
+        np.testing.assert_allclose(ours[name].values, own[name].values, rtol=1e-10)
+    for name in own.coords:
+        assert list(ours[name].values) == list(own[name].values)
+
+
+@pytest.mark.parametrize("name", some(PYMC, {"regression"}))
+def test_pymc(name):
+    pm = pytest.importorskip("pymc", reason="PyMC is not installed")
+    from pytensor.compile.mode import Mode
+
+    source = importlib.import_module("pymc_models").MODELS[name]()
+    posterior, ours = at_points(pt.from_pymc(source))
+    own = pm.compute_log_likelihood(
+        arviz_base.convert_to_datatree(posterior) if int(pm.__version__[0]) > 5 else {"posterior": posterior},
+        model=source,
+        extend_inferencedata=False,
+        progressbar=False,
+        compile_kwargs={"mode": Mode(linker="py", optimizer="fast_compile")},
+    )
+    assert_same(ours, own)
+
+
+@pytest.mark.parametrize("name", some(NUMPYRO, {"hierarchical"}))
+def test_numpyro(name):
+    source, args, kwargs = numpyro_models.MODELS[name]
+    posterior, ours = at_points(pt.from_numpyro(source, *args, **kwargs))
+    mcmc = MCMC(NUTS(source, max_tree_depth=1), num_warmup=1, num_samples=3, num_chains=2, progress_bar=False)
+    mcmc.run(jax.random.key(0), *args, **kwargs)
+    shapes = {k: v.shape for k, v in mcmc.get_samples(group_by_chain=True).items() if k in posterior}
+    assert shapes == {k: posterior[k].shape for k in shapes}
+    mcmc._states["z"] = {k: jnp.asarray(posterior[k].values) for k in shapes}
+    assert_same(ours, arviz_base.from_numpyro(mcmc, log_likelihood=True)["log_likelihood"].dataset)
+
+
+def test_data_are_those_of_the_day_the_model_was_made():
+    pm = pytest.importorskip("pymc", reason="PyMC is not installed")
+    with pm.Model() as source:
+        x = pm.Data("x", np.zeros(2))
+        pm.Normal("y", pm.Normal("mu") + x, 1.0, observed=np.zeros(2))
+    model = pt.from_pymc(source)
+    with source:
+        pm.set_data({"x": np.ones(2)})
+    posterior, ours = at_points(model)
+    np.testing.assert_allclose(ours["y"], stats.norm(posterior["mu"].values[..., None]).logpdf(np.zeros(2)))
+
+
+@pytest.mark.parametrize("language", ["pymc", "numpyro"])
+def test_loo_is_that_of_the_conjugate_model(language):
+    """mu ~ N(0, 2), y ~ N(mu, 1): each observation is predicted by a normal."""
+    if language == "pymc":
+        pytest.importorskip("pymc", reason="PyMC is not installed")
+        model = pt.from_pymc(importlib.import_module("pymc_models").CLOSED_FORMS["normal_mean"]())
+    else:
+        model = pt.from_numpyro(numpyro_models.CLOSED_FORMS["normal_mean"])
+    tree = pt.temper(model, seed=3, budget=60_000, progress=False).to_arviz(log_likelihood=True)
+    variance = 1 / (1 / 4 + len(SAMPLE) - 1)
+    mean = variance * (SAMPLE.sum() - SAMPLE)
+    exact = stats.norm(mean, np.sqrt(1 + variance)).logpdf(SAMPLE).sum()
+    assert abs(loo(tree, pointwise=False).elpd - exact) < 0.1
+
+
+def test_what_has_no_single_observations_says_so():
+    pytest.importorskip("funsor", reason="funsor, which enumeration needs, is not installed")
+    source, args, kwargs = numpyro_models.MODELS["spike_and_slab"]
+    with pytest.raises(InputError, match=r"log_likelihood: sites \['on'\] were summed out"):
+        at_points(pt.from_numpyro(source, *args, **kwargs))
+    plain = pt.temper(target=lambda x: -jnp.sum(x**2), base=pt.normal(shape=(1,)), budget=20_000, progress=False)
+    with pytest.raises(InputError, match="gives no likelihood of single observations"):
+        plain.to_arviz(log_likelihood=True)
