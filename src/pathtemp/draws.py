@@ -15,7 +15,7 @@ from pathtemp.model import Model
 SAMPLE_DIMS = ("chain", "draw")
 
 
-def draws_dataset(model: Model, flat: FloatArray) -> xr.Dataset:
+def draws_dataset(model: Model, flat: FloatArray, *, of_base: bool = False) -> xr.Dataset:
     """Constrained draws by name: ``(chain, draw, dim)`` to a Dataset over (chain, draw, ...).
 
     Names, dims and coords are the layout's. A variable with the name of a dimension, which xarray cannot
@@ -28,7 +28,7 @@ def draws_dataset(model: Model, flat: FloatArray) -> xr.Dataset:
     {'chain': 3, 'draw': 5, 'theta_dim_0': 2}
     """
     chains, count, dim = flat.shape
-    rows = model.draws(flat.reshape(chains * count, dim))
+    rows = (model.base_draws if of_base else model.draws)(flat.reshape(chains * count, dim))
     ordered = [
         *(name for name in model.layout.shapes if name in rows),
         *(n for n in rows if n not in model.layout.shapes),

@@ -48,6 +48,9 @@ class Model:
         What summaries call it.
     pointwise
         Log likelihood of each observation, where the model has any.
+    constrain_base_draws
+        The same as ``constrain_draws`` for draws of the base, where less is wanted of them, such as no generated
+        quantities; defaults to it.
     """
 
     log_base: LogDensity
@@ -57,6 +60,7 @@ class Model:
     constrain_draws: Callable[[FloatArray], dict[str, FloatArray]] | None = None
     name: str = "model"
     pointwise: Pointwise | None = None
+    constrain_base_draws: Callable[[FloatArray], dict[str, FloatArray]] | None = None
 
     @property
     def dim(self) -> int:
@@ -66,6 +70,10 @@ class Model:
     def draws(self, flat: FloatArray) -> dict[str, FloatArray]:
         """Constrained draws by name: ``(n, dim) -> {name: (n, ...)}``."""
         return (self.constrain_draws or self.layout.constrain_draws)(flat)
+
+    def base_draws(self, flat: FloatArray) -> dict[str, FloatArray]:
+        """Constrained draws of the base by name."""
+        return (self.constrain_base_draws or self.draws)(flat)
 
 
 def model(target: Callable[[Any], Array], base: Any, *, name: str = "model") -> Model:
