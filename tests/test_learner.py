@@ -100,9 +100,9 @@ def test_pool_replaces_the_annealing_pass_and_drops_the_oldest_third() -> None:
         pool.add(draws_of(i / 10))
     np.testing.assert_allclose(np.unique(pool.lam_delta()[0]), np.arange(9) / 10)
     assert len(pool.lam_delta()[0]) == 90
-    pool.trim()
+    pool.trim(1 / 3)
     np.testing.assert_allclose(np.unique(pool.lam_delta()[0]), np.arange(3, 9) / 10)
-    pool.trim()
+    pool.trim(1 / 3)
     assert len(pool.lam_delta()[0]) == 60
     np.testing.assert_allclose(np.unique(pool.lam_theta()[0]), np.arange(3, 9) / 10)
 

@@ -15,15 +15,19 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pathtemp._types import Array, FloatArray
+from pathtemp._types import Array, FloatArray, IntArray
 from pathtemp.diagnostics import rhat_ess
 from pathtemp.kernels import hmc
 from pathtemp.kernels.transport import AffineMap, Transport
-from pathtemp.learn import fit_transport, median_spread
+from pathtemp.kernels.transported_hmc import jitter
+from pathtemp.learn import fit_transport, median_spread, shrink_scales
 from pathtemp.paths.geometric import LOG_ZERO, GeometricPath, log_density
 from pathtemp.run import Counts
 
 MAX_LEVELS = 5000
+
+LOST = 30.0
+"""Log weight below the largest at which a particle in high dimension is given up."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +91,7 @@ def make_moves(path: GeometricPath, shape: MovesShape) -> Callable[..., Any]:
                 index, theta, energies = inputs
                 key_uniform, key_momentum = jax.random.split(jax.random.fold_in(key_particles, index))
                 u = jax.random.uniform(key_uniform, (2,))
-                step = jnp.exp(log_step) * (1.0 + 0.2 * (2.0 * u[0] - 1.0))
+                step = jnp.exp(log_step) * jitter(u[0])
                 momentum = jax.random.normal(key_momentum, theta.shape)
                 proposal = hmc.propose(
                     momentum, chart.inverse(theta), chart, lambda x: path.gradient(x, lam), step, steps
@@ -121,8 +125,9 @@ def make_moves(path: GeometricPath, shape: MovesShape) -> Callable[..., Any]:
 def chart_of(theta: FloatArray, *, full: bool) -> AffineMap:
     """Affine map fitted to the particles of one level: full covariance, or the diagonal alone."""
     if not full:
-        location, scale = jnp.asarray(theta.mean(axis=0)), jnp.asarray(median_spread(theta)[1])
-        return AffineMap(location, scale, None, jnp.asarray(np.zeros((theta.shape[1], 1))), jnp.asarray(np.zeros(1)))
+        spread = np.log(median_spread(theta)[1])
+        scale = jnp.asarray(np.exp(shrink_scales(spread, effective=float(len(np.unique(theta[:, 0]))))))
+        return AffineMap(jnp.asarray(theta.mean(axis=0)), scale, None, jnp.asarray(np.zeros((theta.shape[1], 1))), jnp.asarray(np.zeros(1)))
     table: Transport = fit_transport(np.zeros(len(theta)), theta, positions=2, full=True)
     first = [np.asarray(x)[0] for x in (table.location, table.log_scale, table.factor)]
     return AffineMap(jnp.asarray(first[0]), jnp.asarray(np.exp(first[1])), jnp.asarray(first[2]), None, None)
@@ -160,12 +165,25 @@ def next_lam(delta: FloatArray, lam: float, ess: float) -> float:
     return lam + max(high, 1e-15)
 
 
-def resample(rng: np.random.Generator, log_weight: FloatArray) -> FloatArray:
+def resample(rng: np.random.Generator, log_weight: FloatArray) -> IntArray:
     """Indices of a systematic resampling."""
     weight = np.exp(log_weight - log_weight.max())
     cumulative = np.cumsum(weight) / weight.sum()
     points = (np.arange(len(weight)) + rng.uniform()) / len(weight)
     return np.minimum(np.searchsorted(cumulative, points), len(weight) - 1)
+
+
+def replace_lost(rng: np.random.Generator, log_weight: FloatArray) -> IntArray:
+    """Indices that keep every particle but those whose weight is all but nothing, which copy others by weight.
+
+    In high dimension the few moves of a level do not forget what resampling has chosen, and level after level chooses
+    the same: the particles end too close to each other and too low in energy, where HMC rejects every move. Particles
+    that lag behind come after by themselves.
+
+    >>> replace_lost(np.random.default_rng(0), np.array([0.0, -1.0, -np.inf])).tolist()[:2]
+    [0, 1]
+    """
+    return np.where(log_weight > log_weight.max() - LOST, np.arange(len(log_weight)), resample(rng, log_weight))
 
 
 def equilibrate(
@@ -227,7 +245,8 @@ def anneal(
     while levels[-1].lam < 1.0 and len(levels) < MAX_LEVELS and spent.gradients < most_gradients:
         last = levels[-1]
         lam = next_lam(last.delta, last.lam, ess)
-        index = resample(rng, (lam - last.lam) * last.delta)
+        log_weight = (lam - last.lam) * last.delta
+        index = resample(rng, log_weight) if full else replace_lost(rng, log_weight)
         start = last.theta[index]
         chart = chart_of(start, full=full)
         theta_new, energies_new, step, steps, acceptance = moves(

@@ -221,7 +221,7 @@ class Engine:
         old = self.parameters
         positions = np.linspace(0.0, 1.0, len(old.log_step))
         along_orbit = self._orbit_curve()
-        self.pool.trim()
+        self.pool.trim(0.5 if bool(old.pinned) else 1 / 3)
         self._fit(np.asarray(old.log_step) + mean_log_scale(old.transport), old.link.host_at(positions))
         if along_orbit is not None:
             log_c = jnp.asarray(along_orbit(np.asarray(self.parameters.link.nodes)))

@@ -57,7 +57,7 @@ class Pool:
     """Draws of all rounds; the conditionals theta | lam never change, so all may be pooled (section 2.1).
 
     The oldest are dropped, since they have not reached equilibrium at every lam: the annealing pass as soon as there
-    are ``replaced_by`` rounds, then the first third of all rounds. Theta is kept within a fixed memory.
+    are ``replaced_by`` rounds, then the first rounds themselves. Theta is kept within a fixed memory.
     """
 
     def __init__(self, levels: list[Draws], *, replaced_by: int) -> None:
@@ -75,10 +75,10 @@ class Pool:
     def _rounds(self) -> list[Draws]:
         return self._levels + self._added
 
-    def trim(self) -> None:
-        """Drop the oldest third of all rounds ever added."""
+    def trim(self, share: float) -> None:
+        """Drop the oldest ``share`` of all rounds ever added."""
         total = self._dropped + len(self._added)
-        excess = total // 3 - self._dropped
+        excess = int(share * total) - self._dropped
         if excess > 0:
             del self._added[:excess]
             self._dropped += excess
