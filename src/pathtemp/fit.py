@@ -18,6 +18,7 @@ from pathtemp.draws import SAMPLE_DIMS, draws_dataset, log_likelihood_dataset
 from pathtemp.errors import InputError
 from pathtemp.escape import escape_names
 from pathtemp.model import Model
+from pathtemp.modes.table import Modes
 from pathtemp.run import Counts, Diagnostics, RoundRecord, Run
 from pathtemp.settings import PaperSettings, Settings
 from pathtemp.summary import Summary, summarise
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from pathtemp.adapt import AdaptiveRun
+    from pathtemp.modes.run import ModesRun
 
 
 class LogEvidence(NamedTuple):
@@ -62,6 +64,8 @@ class Fit:
         What the model is called.
     exact_base
         Whether the base gave exact draws; it is then normalised, and log z is a log marginal likelihood.
+    modes
+        The separated modes that the run knows, their shares and what may be unseen; None where it did not look.
     versions
         Of Python and the libraries that made the run.
     created_at
@@ -84,10 +88,11 @@ class Fit:
     seed: int
     name: str
     exact_base: bool
+    modes: Modes | None = None
     versions: dict[str, str] = field(default_factory=dict)
     created_at: str = ""
     model: Model | None = None
-    continuation: AdaptiveRun | None = None
+    continuation: AdaptiveRun | ModesRun | None = None
 
     @classmethod
     def from_run(
@@ -98,12 +103,12 @@ class Fit:
         seed: int,
         settings: Settings | PaperSettings,
         versions: Mapping[str, str] | None = None,
-        continuation: AdaptiveRun | None = None,
+        continuation: AdaptiveRun | ModesRun | None = None,
     ) -> Fit:
         """Name and constrain what an engine hands over."""
         return cls(
             posterior=draws_dataset(model, run.target),
-            base=draws_dataset(model, run.base),
+            base=draws_dataset(model, run.base, of_base=True),
             path=_path(run),
             log_z=run.log_z,
             diagnostics=run.diagnostics,
@@ -114,6 +119,7 @@ class Fit:
             seed=seed,
             name=model.name,
             exact_base=model.sample_base is not None,
+            modes=run.modes,
             versions=library_versions() if versions is None else dict(versions),
             created_at=datetime.now(UTC).isoformat(timespec="seconds"),
             model=model,

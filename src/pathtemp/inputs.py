@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pathtemp._types import FloatArray, LogDensity
+from pathtemp.draws import draws_dataset
 from pathtemp.errors import InputError
 from pathtemp.evaluate import energies_of, exact_draws
 from pathtemp.model import Model
@@ -73,6 +74,8 @@ def check_model(model: Model, theta: FloatArray) -> FloatArray:
             f"target: the log density is -inf or NaN at all {len(theta)} draws of the base; "
             "choose a base that covers the target"
         )
+    # Names, dims and coords that do not fit are found now, not when the draws are there.
+    draws_dataset(model, theta[None, np.flatnonzero(target_ok)[:1]])
     _check_proper(model, theta[base_ok], path)
     _check_support(theta, path)
     return energies

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from pathtemp._types import FloatArray
 from pathtemp.curve import LogZ
+from pathtemp.modes.table import Modes
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class RoundRecord:
     Parameters
     ----------
     phase
-        "anneal", "pin", "adapt" or "sample".
+        "anneal", "modes", "pin", "adapt" or "sample".
     gradients
         Gradient evaluations so far.
     tours
@@ -112,8 +113,8 @@ class Diagnostics:
 
     @property
     def converged(self) -> bool:
-        """True when every gate passed."""
-        return all(check.passed for check in self.checks)
+        """True when every gate passed, and there are gates."""
+        return bool(self.checks) and all(check.passed for check in self.checks)
 
     @property
     def warnings(self) -> list[str]:
@@ -142,6 +143,8 @@ class Run:
         Evaluations spent.
     seconds
         Wall seconds by part: "compile", "anneal", "adapt", "sample", ...
+    modes
+        What is known of the modes, None where they were not looked for.
     """
 
     target: FloatArray
@@ -155,3 +158,4 @@ class Run:
     counts: Counts
     seconds: dict[str, float] = field(default_factory=dict)
     theta0: FloatArray | None = None
+    modes: Modes | None = None
