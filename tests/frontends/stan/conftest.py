@@ -1,29 +1,36 @@
-"""Which tests of the Stan front end run: `-m stan_full` for those that compile many programs."""
+"""What the tests of the Stan front end need; those marked `stan_full` compile many programs."""
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import pytest
 from stan_programs import build_default_programs
 
 from pathtemp.errors import InputError, MissingExtraError
+from pathtemp.frontends.stan import build as building
 from pathtemp.frontends.stan.toolchain import find_compiler, find_stan
 
-HERE = Path(__file__).parent
+MOST_PROGRAMS = 6
+"""How many programs the default suite may compile."""
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "stan_full: compiles many Stan programs; run by `make test-stan`")
+@pytest.fixture(scope="session", autouse=True)
+def few_programs(request: pytest.FixtureRequest) -> Iterator[None]:
+    """The default suite stays quick: it fails where a test asks for one program too many."""
+    wanted: set[str] = set()
+    build = building.build
 
+    def counted(artifacts: Sequence[building.Artifact], **options: Any) -> None:
+        wanted.update(artifact.slot.key for artifact in artifacts if artifact.slot.kind == "program")
+        build(artifacts, **options)
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if "stan_full" in config.getoption("markexpr"):
-        return
-    heavy = [item for item in items if HERE in item.path.parents and item.get_closest_marker("stan_full")]
-    if heavy:
-        config.hook.pytest_deselected(items=heavy)
-        items[:] = [item for item in items if item not in heavy]
+    building.build = counted
+    yield
+    building.build = build
+    if request.config.getoption("markexpr") == "not stan_full":
+        assert len(wanted) <= MOST_PROGRAMS
 
 
 @pytest.fixture(scope="session")

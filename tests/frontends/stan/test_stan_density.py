@@ -142,12 +142,11 @@ def test_draws_have_stans_names_and_shapes() -> None:
     assert model.layout.dim == model.dim
 
 
-def test_generated_quantities_are_left_out_where_they_are_not_wanted_and_repeat_with_the_seed() -> None:
+def test_generated_quantities_are_of_target_draws_alone_and_repeat_with_the_seed() -> None:
     model = load("eight_schools")
-    assert model.constrain_draws is not None
     x = np.random.default_rng(0).normal(size=(4, model.dim))
-    plain = model.constrain_draws(x, generated=False)  # type: ignore[call-arg]
-    assert set(plain) == {"mu", "tau", "theta"}
+    assert set(model.base_draws(x)) == {"mu", "tau", "theta"}
+    assert set(model.draws(x)) == {"mu", "tau", "theta", "y_new"}
     one, two = model.draws(x), model.draws(x)
     np.testing.assert_array_equal(one["y_new"], two["y_new"])
     assert not np.array_equal(one["y_new"], model.draws(x + 1e-9)["y_new"])

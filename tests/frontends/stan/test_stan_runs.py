@@ -58,6 +58,7 @@ class TestKnownAnswers:
         fit = run(load("eight_schools"), seed=1)
         assert abs(z_score(fit, -31.311347)) < 3
         assert fit.posterior["y_new"].shape[2:] == (8,)
+        assert "y_new" not in fit.base
 
     def test_eight_schools_with_the_prior_as_a_program(self) -> None:
         fit = run(load("eight_schools", base_program=path("eight_schools_prior")), seed=2)

@@ -181,7 +181,7 @@ def loaded_bridge() -> ctypes.CDLL:
     address = ctypes.c_int64
     library.pathtemp_register.argtypes = [address] * 5 + [ctypes.c_bool] * 2
     library.pathtemp_register.restype = ctypes.c_int64
-    library.pathtemp_register_sampler.argtypes = [address] * 8 + [ctypes.c_int64] * 2
+    library.pathtemp_register_sampler.argtypes = [address] * 6 + [ctypes.c_int64] * 2
     library.pathtemp_register_sampler.restype = ctypes.c_int64
     library.pathtemp_accepted.argtypes = [ctypes.c_int64]
     library.pathtemp_accepted.restype = ctypes.c_double

@@ -87,30 +87,23 @@ class Compilation:
         """C++ of both programs as one: most of the time goes into headers, which are then read once."""
         code = stanc(self.source, "--name=pathtemp_model", "--print-cpp")
         if self.forward is None:
-            return code
-        forward = stanc(self.forward, "--name=pathtemp_forward_model", "--print-cpp")
-        return "\n".join(
-            [
-                "#include <stan/model/model_header.hpp>",
-                *_renamed(forward, "forward"),
-                *_renamed(code, "density"),
-                _CHOICE,
-            ]
-        )
+            return code + _NO_DRAWS
+        forward = stanc(self.forward, f"--name={FORWARD_FLAG}_model", "--print-cpp")
+        both = [*_renamed(forward, "forward"), *_renamed(code, "density")]
+        return "\n".join(["#include <stan/model/model_header.hpp>", *both, (SHIM / "forward.cpp").read_text()])
+
+
+_NO_DRAWS = """
+void pathtemp_draw(const stan::model::model_base&, std::uint64_t, Eigen::VectorXd&, std::ostream*) {
+  throw std::logic_error("this program does not draw");
+}
+"""
 
 
 def _renamed(code: str, what: str) -> list[str]:
     """C++ of a program, the names that stanc leaves global made its own."""
     names = ("stan_model", "new_model", "get_stan_profile_data")
     return [*(f"#define {n} pathtemp_{what}_{n}" for n in names), code, *(f"#undef {n}" for n in names)]
-
-
-_CHOICE = f"""
-stan::model::model_base& new_model(stan::io::var_context& data, unsigned int seed, std::ostream* messages) {{
-  return data.contains_i("{FORWARD_FLAG}") ? pathtemp_forward_new_model(data, seed, messages)
-                                           : pathtemp_density_new_model(data, seed, messages);
-}}
-"""
 
 
 def build_programs(programs: Sequence[Compilation], *, progress: bool = True) -> list[Path]:

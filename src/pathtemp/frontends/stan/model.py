@@ -37,17 +37,18 @@ class StanDraws:
     """Constrained draws by Stan's names, transformed parameters and generated quantities with them.
 
     The random numbers of the generated quantities depend on the seed and on the draws, so the same draws
-    always have the same.
+    always have the same. ``generated=False`` leaves them out.
     """
 
     instance: Instance
     seed: int = 0
+    generated: bool = True
 
-    def __call__(self, flat: FloatArray, *, generated: bool = True) -> dict[str, FloatArray]:
-        """``(n, dim) -> {name: (n, ...)}``; ``generated=False`` leaves the generated quantities out."""
+    def __call__(self, flat: FloatArray) -> dict[str, FloatArray]:
+        """``(n, dim) -> {name: (n, ...)}``."""
         rows = np.ascontiguousarray(flat, dtype=np.float64)
         seed = zlib.crc32(rows.tobytes(), self.seed % 2**32)
-        values, failures = self.instance.constrain(rows, transformed=True, generated=generated, seed=seed)
+        values, failures = self.instance.constrain(rows, transformed=True, generated=self.generated, seed=seed)
         if failures:
             log.warning(
                 "Stan could not write %d of %d draws, which are NaN: %s",
@@ -55,7 +56,7 @@ class StanDraws:
                 len(rows),
                 failures[0],
             )
-        names = self.instance.names(transformed=True, generated=generated)
+        names = self.instance.names(transformed=True, generated=self.generated)
         return {v.name: v.take(values) for v in variables(names)}
 
 
@@ -132,8 +133,15 @@ def from_stan(
     else:
         log.warning("%s has no base: taking normal(0, %g) on the unconstrained scale", model_name, DEFAULT_SCALE)
         log_base, sample_base = python_base(normal(0.0, DEFAULT_SCALE, shape=(target.dim,)), target)
-    draws = StanDraws(target, seed)
-    return Model(log_base, log_target, stan_layout(target), sample_base, draws, model_name)
+    return Model(
+        log_base,
+        log_target,
+        stan_layout(target),
+        sample_base,
+        constrain_draws=StanDraws(target, seed),
+        constrain_base_draws=StanDraws(target, seed, generated=False),  # of the target alone
+        name=model_name,
+    )
 
 
 _DENSITIES: dict[int, StanDensity] = {}

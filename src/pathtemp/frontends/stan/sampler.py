@@ -46,11 +46,9 @@ class ExactDraws:
             self._bridge.pathtemp_register_sampler(
                 forward.pointer,
                 base.pointer,
-                forward.address("bs_param_constrain"),
+                forward.address("bs_draw"),
                 base.address("bs_param_unconstrain"),
                 base.address("bs_log_density"),
-                forward.address("bs_rng_construct"),
-                forward.address("bs_rng_destruct"),
                 base.address("bs_free_error_msg"),
                 len(forward.names(generated=True)),
                 TRIES,

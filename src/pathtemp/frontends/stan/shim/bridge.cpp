@@ -24,10 +24,8 @@ namespace {
 
 using GradientFn = int (*)(const void*, bool, bool, const double*, double*, double*, char**);
 using ValueFn = int (*)(const void*, bool, bool, const double*, double*, char**);
-using ConstrainFn = int (*)(const void*, bool, bool, const double*, double*, void*, char**);
+using DrawFn = int (*)(const void*, uint64_t, double*, char**);
 using UnconstrainFn = int (*)(const void*, const double*, double*, char**);
-using RngFn = void* (*)(unsigned int, char**);
-using RngFreeFn = void (*)(void*);
 using FreeFn = void (*)(char*);
 using RejectionFn = void (*)(const char*);
 
@@ -82,11 +80,9 @@ struct Density {
 struct Sampler {
   const void* forward;
   const void* base;
-  ConstrainFn constrain_fn;
+  DrawFn draw_fn;
   UnconstrainFn unconstrain_fn;
   ValueFn value_fn;
-  RngFn rng_fn;
-  RngFreeFn rng_free_fn;
   FreeFn free_fn;
   int64_t width;
   int64_t tries;
@@ -97,11 +93,11 @@ struct Sampler {
   // some value was not drawn at all, the draw is NaN.
   void draw(const uint32_t* key, int64_t words, int64_t dim, double* theta) {
     std::vector<double> values(width);
-    void* rng = rng_fn(mix(key, words), nullptr);
+    uint64_t seed = 0;
+    for (int64_t i = 0; i < words; ++i) seed = mix(seed, key[i]);
     Outcome outcome = kRefused;
     int64_t k = 0;
-    for (; k < tries && outcome == kRefused; ++k) outcome = once(rng, dim, values, theta);
-    rng_free_fn(rng);
+    for (; k < tries && outcome == kRefused; ++k) outcome = once(mix(seed, k), dim, values, theta);
     drawn.fetch_add(outcome == kDrawn, std::memory_order_relaxed);
     tried.fetch_add(k, std::memory_order_relaxed);
     if (outcome != kDrawn) std::fill(theta, theta + dim, std::numeric_limits<double>::quiet_NaN());
@@ -110,11 +106,10 @@ struct Sampler {
  private:
   enum Outcome { kDrawn, kRefused, kBroken };
 
-  Outcome once(void* rng, int64_t dim, std::vector<double>& values, double* theta) {
+  Outcome once(uint64_t seed, int64_t dim, std::vector<double>& values, double* theta) {
     char* error = nullptr;
     double value = kInfinity;
-    const double none = 0.0;
-    bool refused = constrain_fn(forward, false, true, &none, values.data(), rng, &error);
+    bool refused = draw_fn(forward, seed, values.data(), &error);
     const bool broken = !refused && (values.back() != 0.0 || std::any_of(values.begin(), values.end(), [](double x) {
                                        return std::isnan(x);
                                      }));
@@ -126,16 +121,12 @@ struct Sampler {
     return broken ? kBroken : refused ? kRefused : kDrawn;
   }
 
-  // A seed from the words of a JAX key (splitmix64).
-  static unsigned int mix(const uint32_t* key, int64_t words) {
-    uint64_t z = 0;
-    for (int64_t i = 0; i < words; ++i) {
-      z += key[i] + 0x9e3779b97f4a7c15ull;
-      z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-      z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-      z ^= z >> 31;
-    }
-    return static_cast<unsigned int>(z);
+  // A seed that depends on all that went in (the last step of splitmix64).
+  static uint64_t mix(uint64_t z, uint64_t next) {
+    z = (z + next) + 0x9e3779b97f4a7c15ull;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+    return z ^ (z >> 31);
   }
 };
 
@@ -289,14 +280,11 @@ API int64_t pathtemp_register(int64_t model, int64_t gradient_fn, int64_t value_
 }
 
 // Enters a sampler into its table, likewise.
-API int64_t pathtemp_register_sampler(int64_t forward, int64_t base, int64_t constrain_fn, int64_t unconstrain_fn,
-                                      int64_t value_fn, int64_t rng_fn, int64_t rng_free_fn, int64_t free_fn,
-                                      int64_t width, int64_t tries) {
+API int64_t pathtemp_register_sampler(int64_t forward, int64_t base, int64_t draw_fn, int64_t unconstrain_fn,
+                                      int64_t value_fn, int64_t free_fn, int64_t width, int64_t tries) {
   return samplers.add(new Sampler{reinterpret_cast<const void*>(forward), reinterpret_cast<const void*>(base),
-                                  reinterpret_cast<ConstrainFn>(constrain_fn),
-                                  reinterpret_cast<UnconstrainFn>(unconstrain_fn),
-                                  reinterpret_cast<ValueFn>(value_fn), reinterpret_cast<RngFn>(rng_fn),
-                                  reinterpret_cast<RngFreeFn>(rng_free_fn), reinterpret_cast<FreeFn>(free_fn), width,
+                                  reinterpret_cast<DrawFn>(draw_fn), reinterpret_cast<UnconstrainFn>(unconstrain_fn),
+                                  reinterpret_cast<ValueFn>(value_fn), reinterpret_cast<FreeFn>(free_fn), width,
                                   tries});
 }
 

@@ -8,6 +8,7 @@
 #include <stan/version.hpp>
 
 #include <cmath>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
@@ -19,8 +20,10 @@
 #include <string>
 #include <vector>
 
-// defined by the C++ that stanc writes
+// defined by the C++ that stanc writes, or by what follows it
 stan::model::model_base& new_model(stan::io::var_context& data, unsigned int seed, std::ostream* messages);
+void pathtemp_draw(const stan::model::model_base& model, std::uint64_t seed, Eigen::VectorXd& values,
+                   std::ostream* messages);
 
 #define API extern "C" __attribute__((visibility("default")))
 
@@ -223,6 +226,16 @@ API int bs_param_constrain(const bs_model* model, bool transformed, bool generat
     Messages messages(state);
     Vector x = Eigen::Map<const Vector>(theta, model->dim), values;
     model->model->write_array(rng ? rng->engine : state.unused, x, values, transformed, generated, messages.stream());
+    Eigen::Map<Vector>(out, values.size()) = values;
+  });
+}
+
+// One draw of a program without parameters: its generated quantities. BridgeStan has no such function.
+API int bs_draw(const bs_model* model, std::uint64_t seed, double* out, char** error) {
+  return guarded(error, [&] {
+    Messages messages(thread_state());
+    Vector values;
+    pathtemp_draw(*model->model, seed, values, messages.stream());
     Eigen::Map<Vector>(out, values.size()) = values;
   });
 }
