@@ -93,14 +93,17 @@ def test_prior_draws_have_the_prior_density(name):
     assert np.abs(stein_scores(built(name))).max() < 4.5
 
 
-@pytest.mark.parametrize("name", [EVERY[1], pytest.param("crossed_plates", marks=pytest.mark.programs_full)])
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name == "hierarchical" else pytest.mark.programs_full) for name in MODELS]
+)
 def test_names_and_dims_are_those_of_mcmc(name):
     source, args, kwargs = MODELS[name]
     model = built(name)
     mcmc = MCMC(NUTS(source, max_tree_depth=1), num_warmup=1, num_samples=2, progress_bar=False)
     mcmc.run(jax.random.key(0), *args, **kwargs)
     own = arviz_base.from_numpyro(mcmc).posterior.dataset
-    ours = draws_dataset(model, np.zeros((1, 2, model.dim)))
+    ours = draws_dataset(model, np.asarray(_points(model, 2))[None])
+    assert {k: v.shape for k, v in ours.data_vars.items()} == {k: v.shape for k, v in own.data_vars.items()}
     assert {k: v.dims for k, v in ours.data_vars.items()} == {k: v.dims for k, v in own.data_vars.items()}
     assert {k: list(v.values) for k, v in ours.coords.items()} == {k: list(v.values) for k, v in own.coords.items()}
 

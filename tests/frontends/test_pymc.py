@@ -94,8 +94,10 @@ def test_everything_is_float64(pair):
     assert precisions(model.log_base, model.dim) == {"float64"}
 
 
-@pytest.mark.parametrize("name", ["regression", "hierarchical"])
-def test_dims_and_coords_are_those_of_pm_sample(name):
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name == "hierarchical" else pytest.mark.programs_full) for name in MODELS]
+)
+def test_names_dims_and_coords_are_those_of_pm_sample(name):
     source, model = built(name)
     with source, warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -108,7 +110,8 @@ def test_dims_and_coords_are_those_of_pm_sample(name):
             random_seed=1,
             compile_kwargs={"mode": PYTHON},
         ).posterior
-    ours = draws_dataset(model, np.zeros((1, 2, model.dim)))
+    ours = draws_dataset(model, np.asarray(_points(model, 2))[None])
+    assert {k: v.shape for k, v in ours.data_vars.items()} == {k: v.shape for k, v in own.data_vars.items()}
     assert {k: v.dims for k, v in ours.data_vars.items()} == {k: v.dims for k, v in own.data_vars.items()}
     assert {k: list(v.values) for k, v in ours.coords.items()} == {k: list(v.values) for k, v in own.coords.items()}
 
