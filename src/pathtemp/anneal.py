@@ -111,7 +111,8 @@ def make_moves(path: GeometricPath, shape: MovesShape) -> Callable[..., Any]:
                 theta, energies, probability = jax.vmap(one)(particles)
             else:
                 theta, energies, probability = jax.lax.map(one, particles, batch_size=shape.batch)
-            mean = jnp.mean(probability)
+            # Behind a barrier the sum has one order, however the particles are batched.
+            mean = jnp.mean(jax.lax.optimization_barrier(probability))
             return (theta, energies, log_step + 0.7 * (mean - shape.acceptance)), (steps, mean)
 
         (theta, energies, log_step), (steps, mean) = jax.lax.scan(

@@ -115,7 +115,9 @@ def flat_log_prob(log_prob: Callable[[Any], Array], layout: Layout) -> LogDensit
 
     def flat(x: Array) -> Array:
         variables, log_jacobian = layout.constrain(x)
-        return log_prob(next(iter(variables.values())) if layout.single else variables) + log_jacobian
+        value = log_prob(next(iter(variables.values())) if layout.single else variables)
+        # The Jacobian must not hide that the density was computed in another type.
+        return (value + log_jacobian).astype(getattr(value, "dtype", float))
 
     return flat
 

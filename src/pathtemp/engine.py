@@ -127,7 +127,7 @@ class Engine:
         self.state: State
         self.pool: Pool
         self.last_level: Level
-        self._seed = np.uint32(seed % 2**32)
+        self._seed = np.uint32(seed)
 
     def anneal(self, most_gradients: float, on_level: Callable[[float, int], None]) -> None:
         """The annealing pass and the first fit of everything."""

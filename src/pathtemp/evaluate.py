@@ -28,7 +28,7 @@ def energies_of(path: GeometricPath, theta: FloatArray) -> FloatArray:
 def exact_draws(sample: Sampler, *, seed: int, stream: int, count: int) -> FloatArray:
     """``count`` exact draws (count, dim) from a stream of random numbers that no round uses."""
     program, _ = compiled_once(_block_of_draws, (sample,), (np.uint32(0), np.uint32(0), np.uint32(0)))
-    words = (np.uint32(seed % 2**32), np.uint32(stream))
+    words = (np.uint32(seed), np.uint32(stream))
     blocks = [np.asarray(program(*words, np.uint32(i))) for i in range(-(-count // BLOCK))]
     return np.concatenate(blocks)[:count].astype(np.float64)
 
