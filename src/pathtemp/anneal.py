@@ -128,7 +128,8 @@ def chart_of(theta: FloatArray, *, full: bool) -> AffineMap:
     if not full:
         spread = np.log(median_spread(theta)[1])
         scale = jnp.asarray(np.exp(shrink_scales(spread, effective=float(len(np.unique(theta[:, 0]))))))
-        return AffineMap(jnp.asarray(theta.mean(axis=0)), scale, None, jnp.asarray(np.zeros((theta.shape[1], 1))), jnp.asarray(np.zeros(1)))
+        location, no_basis = jnp.asarray(theta.mean(axis=0)), jnp.asarray(np.zeros((theta.shape[1], 1)))
+        return AffineMap(location, scale, None, no_basis, jnp.asarray(np.zeros(1)))
     table: Transport = fit_transport(np.zeros(len(theta)), theta, positions=2, full=True)
     first = [np.asarray(x)[0] for x in (table.location, table.log_scale, table.factor)]
     return AffineMap(jnp.asarray(first[0]), jnp.asarray(np.exp(first[1])), jnp.asarray(first[2]), None, None)
