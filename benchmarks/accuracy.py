@@ -1,6 +1,6 @@
 """Accuracy of the default settings at a given budget, over seeds, on problems with exact answers.
 
-    python -m benchmarks.accuracy [--seeds 20] [--only NAME] [--out benchmarks/results/accuracy.csv]
+    python -m benchmarks.accuracy [--seeds 20] [--only NAME] [--processes 1] [--out benchmarks/results/accuracy.csv]
 
 Prints a line a run, and at the end a line a problem beside the figure that it is to reach.
 """
@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.measure import Row, column, covered, markdown, measure, table
+from benchmarks.parallel import spread
 from pathtemp import testing
 
 
@@ -94,13 +95,12 @@ CASES: dict[str, Case] = {
 }
 
 
-def run(name: str, seeds: range, append: Callable[[Row], None]) -> list[Row]:
+def run(name: str, seeds: range) -> list[Row]:
     """All runs of one case; the programs are compiled at the first."""
     case = CASES[name]
     problem, rows = case.make(), []
     for seed in seeds:
         row = measure(problem, seed=seed, budget=case.budget, curve=case.curve)
-        append(row)
         rows.append(row)
         print(
             f"{name} seed {seed}: error {row['error']:+.4f}, se {row['se']:.4f}, z {row['z']:+.2f}, "
@@ -162,10 +162,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--only", choices=list(CASES), action="append", help="may be given more than once")
+    parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/accuracy.csv"))
     options = parser.parse_args()
     with table(options.out) as append:
-        results = {name: run(name, range(options.seeds), append) for name in options.only or CASES}
+        names = options.only or CASES
+        results = spread(run, names, seeds=options.seeds, processes=options.processes, append=append)
     print(markdown(HEADER, (summary_line(name, rows) for name, rows in results.items())))
 
 

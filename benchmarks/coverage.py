@@ -1,6 +1,6 @@
 """Is the standard error of log z honest? Coverage of log z ± 2 se over problems, budgets and seeds.
 
-    python -m benchmarks.coverage [--seeds 6] [--only NAME] [--out benchmarks/results/coverage.csv]
+    python -m benchmarks.coverage [--seeds 6] [--only NAME] [--processes 1] [--out benchmarks/results/coverage.csv]
 
 The third budget is none: the run stops by itself, as it does for a user who does not say.
 """
@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.measure import Row, column, covered, markdown, measure, table
+from benchmarks.parallel import spread
 from pathtemp import testing
 
 BUDGETS = (4e4, 1.5e5, None)
@@ -41,14 +42,13 @@ PROBLEMS: dict[str, Callable[[], testing.Problem]] = {
 } | {"logistic_10": partial(testing.logistic_regression, 10, 300)}
 
 
-def run(name: str, seeds: range, append: Callable[[Row], None]) -> list[Row]:
+def run(name: str, seeds: range) -> list[Row]:
     """All runs of one problem, with seeds of its own: equal seeds would make runs of like problems alike."""
     problem, rows = PROBLEMS[name](), []
     first = 1000 * list(PROBLEMS).index(name)
     for part, budget in enumerate(BUDGETS):
         for seed in (first + 100 * part + i for i in seeds):
             row = {"name": name} | measure(problem, seed=seed, budget=budget, curve=False)
-            append(row)
             rows.append(row)
             print(
                 f"{name} budget {budget}, seed {seed}: error {row['error']:+.4f}, se {row['se']:.4f}, "
@@ -93,13 +93,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--seeds", type=int, default=6)
     parser.add_argument("--only", choices=list(PROBLEMS), action="append", help="may be given more than once")
+    parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/coverage.csv"))
     options = parser.parse_args()
-    rows: list[Row] = []
     with table(options.out) as append:
-        for name in options.only or PROBLEMS:
-            rows += run(name, range(options.seeds), append)
-    print(summary(rows))
+        names = options.only or PROBLEMS
+        results = spread(run, names, seeds=options.seeds, processes=options.processes, append=append)
+    print(summary([row for rows in results.values() for row in rows]))
 
 
 if __name__ == "__main__":

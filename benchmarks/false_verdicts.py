@@ -1,6 +1,6 @@
 """Does a run that cannot work ever call itself converged?
 
-    python -m benchmarks.false_verdicts [--seeds 4] [--only FAMILY] [--out benchmarks/results/false_verdicts.csv]
+    python -m benchmarks.false_verdicts [--seeds 4] [--only FAMILY] [--processes 1] [--out FILE.csv]
 
 A converged run is wrong when its log z is off by more than 4 se + .05, or the share of a mode by more than half of
 itself and more than chance. It is FALSE when it is wrong even about those modes alone that its own draws near lam = 1
@@ -20,8 +20,11 @@ import numpy as np
 import pathtemp as pt
 from benchmarks.impossible import SCENARIOS, Scenario
 from benchmarks.measure import Row, flat_draws, markdown, shares, table
+from benchmarks.parallel import spread
 from benchmarks.watch import Witness, watched
 from pathtemp._types import FloatArray
+
+NAMED = {f"{scenario.family}: {scenario.name}, {scenario.chains}": scenario for scenario in SCENARIOS}
 
 
 def judge(problem: pt.testing.Problem, fit: pt.Fit, witness: Witness) -> Row:
@@ -61,7 +64,17 @@ def is_wrong(fit: pt.Fit, share: FloatArray, truth: FloatArray, log_z: float) ->
     return off or bool(np.any(np.abs(share - truth) > np.maximum(0.5 * truth, chance)))
 
 
-def run(scenario: Scenario, seed: int, problem: pt.testing.Problem) -> Row:
+def run(name: str, seeds: range) -> list[Row]:
+    """All runs of one scenario, named by its family and its own name."""
+    scenario = NAMED[name]
+    problem = scenario.make()
+    rows = [one(scenario, seed, problem) for seed in seeds]
+    for row in rows:
+        print(" | ".join(line(row)), flush=True)
+    return rows
+
+
+def one(scenario: Scenario, seed: int, problem: pt.testing.Problem) -> Row:
     """One run of a scenario, watched."""
     began = time.perf_counter()
     with watched(problem) as witness:
@@ -95,18 +108,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--seeds", type=int, default=4)
     parser.add_argument("--only", choices=sorted({s.family for s in SCENARIOS}))
+    parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/false_verdicts.csv"))
     options = parser.parse_args()
-    rows = []
+    names = [name for name, scenario in NAMED.items() if options.only in (None, scenario.family)]
     with table(options.out) as append:
-        for scenario in SCENARIOS:
-            if options.only not in (None, scenario.family):
-                continue
-            problem = scenario.make()
-            for seed in range(options.seeds):
-                rows.append(run(scenario, seed, problem))
-                append(rows[-1])
-                print(" | ".join(line(rows[-1])), flush=True)
+        results = spread(run, names, seeds=options.seeds, processes=options.processes, append=append)
+    rows = [row for name in names for row in results[name]]
     print(markdown(HEADER, map(line, rows)))
     outcomes = Counter(row["outcome"] for row in rows)
     print(f"\n{len(rows)} runs: " + ", ".join(f"{count} {name}" for name, count in outcomes.most_common()))
