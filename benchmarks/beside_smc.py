@@ -69,7 +69,11 @@ def beta_binomial() -> tuple[pm.Model, float]:
 
 
 SMALL = pt.settings.DEFAULT.replace(chains=32, orbit=4)
-"""For one parameter: fewer chains to adapt, fewer densities along each orbit."""
+"""For one parameter: fewer chains to adapt, fewer densities along each orbit.
+
+Picked among nine settings and budgets on the normal mean, where the default settings have no standard error at 12,000
+gradients and take more evaluations than SMC at 15,000.
+"""
 
 MODELS: dict[str, tuple[Callable[[], tuple[pm.Model, float]], pt.settings.Settings, float]] = {
     "regression, 7-d": (regression, pt.settings.DEFAULT, 20_000),

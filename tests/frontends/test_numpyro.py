@@ -27,7 +27,7 @@ from pathtemp.draws import draws_dataset
 from pathtemp.errors import InputError, MissingExtraError
 
 ENUMERATED = {"enumerated_mixture", "spike_and_slab", "hidden_markov"}
-QUICK = {"hierarchical", "simplex", "censored", "potential", "spike_and_slab", "moving_support"}
+QUICK = {"hierarchical", "simplex", "censored", "spike_and_slab"}
 """Models of the default suite; `-m programs_full` runs them all."""
 
 EVERY = [pytest.param(name, marks=() if name in QUICK else pytest.mark.programs_full) for name in MODELS]

@@ -30,7 +30,7 @@ from pathtemp.frontends.pymc_prior import jax_forward
 from pathtemp.frontends.pymc_samplers import SAMPLERS
 from pathtemp.frontends.pymc_special import erfcx
 
-QUICK = {"regression", "hierarchical", "simplex", "ordinal", "censored", "potential", "mixture", "on_the_host"}
+QUICK = {"hierarchical", "simplex", "ordinal", "censored"}
 """Models of the default suite; `-m programs_full` runs them all."""
 
 PYTHON = pytensor.compile.mode.Mode(linker="py", optimizer="fast_compile")
