@@ -75,6 +75,11 @@ def test_statements_are_put_in_the_order_in_which_they_can_be_drawn() -> None:
         ("real<lower=0> x;", "x ~ normal(1, 1);", True),
         ("real<lower=0> x; real m;", "m ~ normal(0, 1); x ~ normal(m, 1);", False),
         ("real<lower=0> x; real m;", "m ~ normal(0, 1); real s = m; x ~ normal(s, 1);", False),
+        (
+            "vector[2] m; real<lower=0> x;",
+            "m ~ normal(0, 1); for (v in m[1:1]) x ~ normal(v, 1);",
+            False,
+        ),
         ("real m; real<lower=m> x;", "m ~ normal(0, 1); x ~ normal(0, 1);", False),
         ("real m; real x;", "m ~ normal(0, 1); x ~ normal(m, 1) T[m, ];", True),
     ],

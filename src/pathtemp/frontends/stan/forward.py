@@ -91,8 +91,8 @@ def _local_names(statements: Iterable[Statement]) -> frozenset[str]:
     for statement in (inner for outer in statements for inner in outer.walk()):
         code = masked(statement.text)
         if statement.body is not None:
-            loop = re.match(r"for\s*\(\s*(\w+)\s+in\b(.*)", code, re.DOTALL)
-            found |= {loop.group(1)} if loop and ":" not in loop.group(2) else set()
+            loop = re.fullmatch(r"for\s*\(\s*(\w+)\s+in\b(.*)\)\s*", code, re.DOTALL)
+            found |= {loop.group(1)} if loop and len(split_top(loop.group(2), ":")) == 1 else set()
         elif parse_tilde(statement.text) is None and not code.startswith("target"):
             found |= set(_WORD.findall(code.partition("=")[0]))
     return frozenset(found)
