@@ -8,6 +8,8 @@ and errors follow from them.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -37,8 +39,38 @@ ANNEAL_SHARE = 0.4
 """Largest share of the budget for the annealing pass."""
 
 
+@dataclass
+class Adaptation:
+    """How far the adaptive rounds have come.
+
+    Parameters
+    ----------
+    pinned
+        Rounds, the first ones, in which chains are held at their lam.
+    rounds
+        Rounds done.
+    change
+        Largest change of log c at the last refit.
+    refitted, settled
+        Whether the last round ended with a refit, and whether it was the last.
+    orbit_pays
+        Whether the orbit moved a far enough in the last round.
+    """
+
+    pinned: int
+    rounds: int = 0
+    change: float = float("inf")
+    refitted: bool = False
+    settled: bool = False
+    orbit_pays: bool = True
+
+
 class AdaptiveRun:
-    """The loop over one engine; can be continued."""
+    """The loop over one engine; can be continued.
+
+    ``after_round`` is called between rounds, where the whole state can be kept and taken up again, and may raise to
+    stop the run there.
+    """
 
     def __init__(self, engine: Engine, progress: Progress) -> None:
         self.engine, self.progress = engine, progress
@@ -47,42 +79,76 @@ class AdaptiveRun:
         self._trips = TripCounter(engine.settings.chains)
         self._early_visits = TargetVisits(engine.settings.chains)
         self._burnt_in = False
+        self._annealed = False
+        self._adaptation: Adaptation | None = None
+        self._frozen = False
+        self.limit: tuple[float, bool] | None = None
+        self.after_round: Callable[[], None] = lambda: None
 
-    def warm_up(self, budget: float) -> None:
-        """Annealing pass and adaptive rounds, until the kernel has settled or its share of the budget is spent."""
-        engine, settings = self.engine, self.engine.settings
+    def anneal(self, budget: float) -> None:
+        """The annealing pass."""
         self.progress.compile("annealing pass")
-        engine.anneal(ANNEAL_SHARE * budget, self.progress.anneal)
-        self._note("anneal", 0, np.nan, self._prior_curve())
+        self.engine.anneal(ANNEAL_SHARE * budget, self.progress.anneal)
+        self._annealed = True
+        self.note("anneal")
+
+    def note(self, phase: str) -> None:
+        """A line of the history for what was done outside the rounds."""
+        self._note(phase, 0, np.nan, self._prior_curve())
+
+    def warm_up(self, budget: float, *, watch: Callable[[Record], bool] = lambda record: False) -> bool:
+        """Annealing pass and adaptive rounds, until the kernel has settled or its share of the budget is spent.
+
+        ``watch`` sees each round, and may end the warm-up by returning True; this then returns False.
+        """
+        engine, settings = self.engine, self.engine.settings
+        if not self._annealed:
+            self.anneal(budget)
         self.progress.compile("round")
         engine.compile_round()
-        begin = time.perf_counter()
-        pinned = int(PINNED_SHARE * budget / engine.round_gradients) if bool(engine.parameters.pinned) else 0
-        adaptive, change, refitted = 0, np.inf, False
-        while engine.counts.gradients + 2 * engine.round_gradients <= budget or adaptive == 0:
-            record = engine.round()
-            adaptive += 1
-            free = adaptive - pinned
-            at_base, at_target = record.regenerated | (record.lam <= 0), record.lam >= 1
-            trips = self._trips.add(at_base, at_target)
-            if free > 1:
-                self._early_visits.add(at_base, at_target)
-            engine.pool.add(from_record(record))
-            engine.adapt_steps(record)
-            over = engine.counts.gradients >= settings.adapt_share * budget
-            refitted = over or free == 0 or (free if free > 0 else adaptive) in REFIT_AT
-            if refitted:
-                change = engine.refit()
-                engine.pin(free < 0)
-            self._note("adapt" if free > 0 else "pin", trips, _mean_acceptance(record), self._prior_curve())
-            if over or self._settled(record, change, trips, free, engine.counts.gradients / budget):
-                break
-        if not refitted:
+        if self._frozen:
+            return True
+        if self._adaptation is None:
+            pinned = int(PINNED_SHARE * budget / engine.round_gradients) if bool(engine.parameters.pinned) else 0
+            self._adaptation = Adaptation(pinned)
+        now = self._adaptation
+        while not now.settled and (engine.counts.gradients + 2 * engine.round_gradients <= budget or now.rounds == 0):
+            if self._adapt(budget, now, watch):
+                self._adaptation = None
+                return False
+            self.after_round()
+        if not now.refitted:
             engine.refit()
         engine.pin(False)
-        engine.freeze(record)
+        engine.freeze(now.orbit_pays)
         self._trips = TripCounter(settings.chains)
+        self._frozen = True
+        return True
+
+    def _adapt(self, budget: float, now: Adaptation, watch: Callable[[Record], bool]) -> bool:
+        """One adaptive round; returns what ``watch`` says of it."""
+        engine, settings = self.engine, self.engine.settings
+        begin = time.perf_counter()
+        record = engine.round()
+        now.rounds += 1
+        free = now.rounds - now.pinned
+        at_base, at_target = record.regenerated | (record.lam <= 0), record.lam >= 1
+        trips = self._trips.add(at_base, at_target)
+        if free > 1:
+            self._early_visits.add(at_base, at_target)
+        engine.pool.add(from_record(record))
+        engine.adapt_steps(record)
+        over = engine.counts.gradients >= settings.adapt_share * budget
+        now.refitted = over or free == 0 or (free if free > 0 else now.rounds) in REFIT_AT
+        if now.refitted:
+            now.change = engine.refit()
+            engine.pin(free < 0)
+        now.orbit_pays = engine.orbit_pays(record)
+        self._note("adapt" if free > 0 else "pin", trips, _mean_acceptance(record), self._prior_curve())
+        stopped = watch(record)
+        now.settled = over or self._settled(record, now.change, trips, free, engine.counts.gradients / budget)
         engine.seconds["adapt"] += time.perf_counter() - begin
+        return stopped
 
     def _settled(self, record: Record, change: float, trips: int, free_rounds: int, spent: float) -> bool:
         """Whether the last refit changed little and the chains travel: the kernel may be frozen."""
@@ -99,20 +165,22 @@ class AdaptiveRun:
     def sample(self, budget: float, *, until_done: bool) -> None:
         """Frozen rounds until the budget is spent, or, with ``until_done``, until everything asked for is there."""
         engine = self.engine
-        begin = time.perf_counter()
+        self.limit = (budget, until_done)
         while engine.counts.gradients + 1.1 * engine.round_gradients <= budget:
+            if until_done and self._done():
+                break
+            begin = time.perf_counter()
             record = engine.round()
-            if not self._burnt_in:
+            if self._burnt_in:
+                trips = self._trips.add(record.regenerated | (record.lam <= 0), record.lam >= 1)
+                self.trace.add(record)
+                self._note("sample", trips, _mean_acceptance(record), self.best_curve())
+            else:
                 # The chains still stand as the last adaptive kernel left them.
                 self._burnt_in = True
                 engine.reset()
-                continue
-            trips = self._trips.add(record.regenerated | (record.lam <= 0), record.lam >= 1)
-            self.trace.add(record)
-            self._note("sample", trips, _mean_acceptance(record), self.best_curve())
-            if until_done and self._done():
-                break
-        engine.seconds["sample"] += time.perf_counter() - begin
+            engine.seconds["sample"] += time.perf_counter() - begin
+            self.after_round()
 
     def _done(self) -> bool:
         """All draws are there, log z is precise and tours are many; the verdict itself is left to the end."""
@@ -145,7 +213,10 @@ class AdaptiveRun:
             engine.enlarge(draws)
         per_draw = engine.round_gradients / (0.2 * engine.settings.iterations)
         most = budget if budget is not None else 4 * per_draw * engine.draws
-        self.sample(engine.counts.gradients + most, until_done=budget is None)
+        limit = engine.counts.gradients + most
+        if not self._frozen:
+            self.warm_up(limit)
+        self.sample(limit, until_done=budget is None)
         return self.result()
 
     def _prior_curve(self) -> LogZ:

@@ -1,4 +1,4 @@
-"""Dataclasses as strict JSON plus a few long vectors, and back; only the classes named here are ever made."""
+"""Records as strict JSON plus a few long vectors, and back; only classes that are named beforehand are ever made."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 
 from pathtemp.curve import LogZ
+from pathtemp.modes.table import Modes
 from pathtemp.run import Check, Counts, Diagnostics, RoundRecord
 from pathtemp.settings import PaperSettings, Settings
 
 CLASSES: dict[str, type] = {
-    cls.__name__: cls for cls in (Check, Counts, Diagnostics, LogZ, PaperSettings, RoundRecord, Settings)
+    cls.__name__: cls for cls in (Check, Counts, Diagnostics, LogZ, Modes, PaperSettings, RoundRecord, Settings)
 }
 
 
@@ -23,8 +24,10 @@ Vectors = Mapping[str, np.ndarray]
 """All arrays laid end to end, one vector a dtype: a few vectors open far faster than hundreds of arrays."""
 
 
-def encode(value: Any) -> tuple[str, Vectors]:
+def encode(value: Any, classes: Mapping[str, type] = CLASSES) -> tuple[str, Vectors]:
     """Strict JSON (no NaN, no infinity) and the vectors it points into.
+
+    ``classes`` are the dataclasses and named tuples that may be written, by name.
 
     >>> text, vectors = encode({"value": float("inf"), "curve": np.zeros(2)})
     >>> text
@@ -32,60 +35,76 @@ def encode(value: Any) -> tuple[str, Vectors]:
     >>> decode(text, vectors)
     {'value': inf, 'curve': array([0., 0.])}
     """
-    pieces: dict[str, list[np.ndarray]] = {}
-    text = json.dumps(_plain(value, pieces), allow_nan=False)
-    return text, {dtype: np.concatenate(parts) for dtype, parts in pieces.items()}
+    writer = _Writer(classes)
+    text = json.dumps(writer.plain(value), allow_nan=False)
+    return text, {dtype: np.concatenate(parts) for dtype, parts in writer.pieces.items()}
 
 
-def decode(text: str, vectors: Vectors) -> Any:
+def decode(text: str, vectors: Vectors, classes: Mapping[str, type] = CLASSES) -> Any:
     """Inverse of :func:`encode`; raises ValueError, KeyError or TypeError where the text is none of its."""
-    return _rebuild(json.loads(text), vectors)
+    return _rebuild(json.loads(text), vectors, classes)
 
 
-def _plain(value: Any, pieces: dict[str, list[np.ndarray]]) -> Any:
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float) and not math.isfinite(value):
-        return {"float": str(value)}
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    if isinstance(value, Mapping):
-        return {"dict": {str(key): _plain(x, pieces) for key, x in value.items()}}
-    if isinstance(value, list | tuple):
-        kind = "list" if isinstance(value, list) else "tuple"
-        return {kind: [_plain(x, pieces) for x in value]}
-    if is_dataclass(value) and CLASSES.get(type(value).__name__) is type(value):
-        name = type(value).__name__
-        return {
-            "class": name,
-            "fields": {f.name: _plain(getattr(value, f.name), pieces) for f in fields(value)},
-        }
-    if isinstance(value, np.ndarray):
+class _Writer:
+    """Turns values into what JSON can hold, and lays their arrays end to end."""
+
+    def __init__(self, classes: Mapping[str, type]) -> None:
+        self.pieces: dict[str, list[np.ndarray]] = {}
+        self._sizes: dict[str, int] = {}
+        self._classes = classes
+
+    def plain(self, value: Any) -> Any:
+        """The value as JSON has it."""
+        if isinstance(value, np.generic):
+            value = value.item()
+        if isinstance(value, float) and not math.isfinite(value):
+            return {"float": str(value)}
+        if value is None or isinstance(value, bool | int | float | str):
+            return value
+        if isinstance(value, Mapping):
+            return {"dict": {str(key): self.plain(x) for key, x in value.items()}}
+        if self._classes.get(type(value).__name__) is type(value):
+            return {
+                "class": type(value).__name__,
+                "fields": {name: self.plain(getattr(value, name)) for name in _fields(value)},
+            }
+        if isinstance(value, list | tuple):
+            kind = "list" if isinstance(value, list) else "tuple"
+            return {kind: [self.plain(x) for x in value]}
+        if isinstance(value, np.ndarray):
+            return self._array(value)
+        raise TypeError(f"a {type(value).__name__} cannot be written")
+
+    def _array(self, value: np.ndarray) -> Any:
         if value.dtype.kind not in "fiub":
             raise TypeError(f"an array of {value.dtype} cannot be written")
-        parts = pieces.setdefault(value.dtype.name, [])
-        start = sum(part.size for part in parts)
-        parts.append(value.ravel())
-        return {"array": [value.dtype.name, start, list(value.shape)]}
-    raise TypeError(f"a {type(value).__name__} cannot be written")
+        dtype = value.dtype.name
+        start = self._sizes.get(dtype, 0)
+        self.pieces.setdefault(dtype, []).append(value.ravel())
+        self._sizes[dtype] = start + value.size
+        return {"array": [dtype, start, list(value.shape)]}
 
 
-def _rebuild(value: Any, vectors: Vectors) -> Any:
+def _fields(value: Any) -> tuple[str, ...]:
+    return tuple(f.name for f in fields(value)) if is_dataclass(value) else value._fields
+
+
+def _rebuild(value: Any, vectors: Vectors, classes: Mapping[str, type]) -> Any:
     if not isinstance(value, dict):
         return value
     if "class" in value:
-        made = {name: _rebuild(x, vectors) for name, x in value["fields"].items()}
-        return CLASSES[value["class"]](**made)
+        made = {name: _rebuild(x, vectors, classes) for name, x in value["fields"].items()}
+        return classes[value["class"]](**made)
     ((kind, content),) = value.items()
     match kind:
         case "float":
             return float(content)
         case "dict":
-            return {key: _rebuild(x, vectors) for key, x in content.items()}
+            return {key: _rebuild(x, vectors, classes) for key, x in content.items()}
         case "list":
-            return [_rebuild(x, vectors) for x in content]
+            return [_rebuild(x, vectors, classes) for x in content]
         case "tuple":
-            return tuple(_rebuild(x, vectors) for x in content)
+            return tuple(_rebuild(x, vectors, classes) for x in content)
         case "array":
             dtype, start, shape = content
             return vectors[dtype][start : start + math.prod(shape)].reshape(shape).copy()

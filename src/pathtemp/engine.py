@@ -251,9 +251,9 @@ class Engine:
         """Hold every chain at its lam, or let go."""
         self.parameters = replace(self.parameters, pinned=jnp.asarray(pinned))
 
-    def freeze(self, record: Record) -> None:
-        """End adaptation: decide by ``record`` whether the orbit pays, and start the estimates afresh."""
-        self.parameters = replace(self.parameters, orbit=jnp.asarray(self._orbit_pays(record)))
+    def freeze(self, orbit_pays: bool) -> None:
+        """End adaptation: keep the orbit or drop it, and start the estimates afresh."""
+        self.parameters = replace(self.parameters, orbit=jnp.asarray(orbit_pays))
         self.reset()
 
     def reset(self) -> None:
@@ -271,7 +271,7 @@ class Engine:
         self.state = enlarge(self.state, self.draws)
         self.compile_round()
 
-    def _orbit_pays(self, record: Record) -> bool:
+    def orbit_pays(self, record: Record) -> bool:
         """Whether the lattice moves a far enough for its cost.
 
         Beside the distance it covers, it breaks the dependence of a on theta: on the Cauchy pair it moves a less than

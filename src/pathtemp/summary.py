@@ -40,6 +40,8 @@ class Summary:
         ArviZ summary of the posterior draws, unrounded; empty where there are too few draws.
     elements
         Number of scalars in the posterior, of which the table may show the first.
+    modes
+        Table of the modes as text; empty where there is one or none.
 
     >>> print(Summary("Converged.", (), (("log z", "-8.05 ± 0.01"),), pd.DataFrame(), 0))
     Converged.
@@ -51,11 +53,14 @@ class Summary:
     facts: tuple[tuple[str, str], ...]
     table: pd.DataFrame
     elements: int
+    modes: str = ""
 
     def __str__(self) -> str:
         width = max((len(label) for label, _ in self.facts), default=0)
         lines = [self.verdict, *(f"  - {reason}" for reason in self.reasons)]
         lines += [f"  {label:<{width}}  {value}" for label, value in self.facts]
+        if self.modes:
+            lines += ["", self.modes]
         if len(self.table):
             lines += ["", _format(self.table)]
         if 0 < len(self.table) < self.elements:
@@ -70,7 +75,7 @@ def summarise(fit: Fit, *, rows: int | None = 20) -> Summary:
     diagnostics, evidence, sizes = fit.diagnostics, fit.log_marginal_likelihood, fit.posterior.sizes
     seconds = ", ".join(f"{part} {spent:.1f}" for part, spent in fit.seconds.items())
     log_z = f"{with_error(evidence.value, evidence.se)}   (log z(1) - log z(0))"
-    facts = (
+    facts: tuple[tuple[str, str], ...] = (
         ("log marginal likelihood" if fit.exact_base else "log z, base not normalised", log_z),
         ("round trips", f"{diagnostics.tours:,} base -> target -> base"),
         ("k-hat of 1/p(a)", f"{diagnostics.khat:.2f}"),
@@ -84,7 +89,12 @@ def summarise(fit: Fit, *, rows: int | None = 20) -> Summary:
             f"{sizes['chain'] * sizes['draw']:,}   (chains x draws: {sizes['chain']:,} x {sizes['draw']:,})",
         ),
     )
-    return Summary(_verdict(fit), tuple(fit.warnings), facts, posterior_table(fit.posterior, rows=rows), _elements(fit))
+    modes = fit.modes
+    if modes is not None:
+        facts = (*facts, ("modes", modes.headline), ("start of the path", modes.why))
+    listed = str(modes) if modes is not None and len(modes) > 1 else ""
+    table = posterior_table(fit.posterior, rows=rows)
+    return Summary(_verdict(fit), tuple(fit.warnings), facts, table, _elements(fit), listed)
 
 
 def with_error(value: float, se: float) -> str:

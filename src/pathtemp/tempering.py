@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 from pathtemp._types import Array
 from pathtemp.adapt import AdaptiveRun
@@ -14,7 +14,9 @@ from pathtemp.fit import Fit
 from pathtemp.inputs import check_model, starts
 from pathtemp.model import Model
 from pathtemp.model import model as join
+from pathtemp.modes.run import ModesRun, Start
 from pathtemp.progress import Progress, RichProgress, Silent
+from pathtemp.seeds import seed_word
 from pathtemp.settings import DEFAULT, PaperSettings, Settings
 
 MOST_GRADIENTS = 1_000_000
@@ -36,6 +38,7 @@ def temper(
     chains: int | None = None,
     budget: float | None = None,
     seed: int = 0,
+    modes: Literal["auto", "off"] = "auto",
     settings: Settings | PaperSettings = DEFAULT,
     progress: bool | Progress = True,
 ) -> Fit:
@@ -61,6 +64,10 @@ def temper(
         draws are there and log z is precise, at one million evaluations at most.
     seed
         The same seed gives the same draws.
+    modes
+        "auto" looks for separated modes, lists them in ``fit.modes`` with an estimate of what is unseen, and starts
+        the path from a mixture of them and the base where that is measured to shorten it; "off" does not.
+        The paper's engine never does.
     settings
         ``pt.settings.DEFAULT``, or ``pt.settings.PAPER`` for the paper's own engine.
     progress
@@ -77,56 +84,69 @@ def temper(
     >>> bool(abs(fit.log_marginal_likelihood.value - jnp.log(2 * jnp.sqrt(2 * jnp.pi))) < 0.2)
     True
     """
+    word = seed_word(seed)
     whole = _model(model, target, base)
+    if modes not in ("auto", "off"):
+        raise InputError(f'modes: it must be "auto" or "off", and is {modes!r}')
     display = _display(progress)
     use_compilation_cache()
     if isinstance(settings, PaperSettings):
         from pathtemp.paper import run_paper
 
         changed = settings if chains is None else settings.replace(chains=chains)
-        theta = starts(whole, count=max(changed.chains, 64), seed=seed)
+        theta = starts(whole, count=max(changed.chains, 64), seed=word)
         check_model(whole, theta)
         try:
-            run = run_paper(whole, seed=seed, draws=draws, settings=changed, progress=display.round)
+            run = run_paper(whole, seed=word, draws=draws, settings=changed, progress=display.round)
         finally:
             display.finish()
         return Fit.from_run(run, whole, seed=seed, settings=changed)
-    return _temper(whole, draws=draws, chains=chains, budget=budget, seed=seed, settings=settings, display=display)
+    settings = settings if chains is None else settings.replace(chains=chains)
+    return _temper(
+        whole, draws=draws, budget=budget, seed=seed, look=modes == "auto", settings=settings, display=display
+    )
 
 
 def _temper(
     model: Model,
     *,
     draws: int | None,
-    chains: int | None,
     budget: float | None,
     seed: int,
+    look: bool,
     settings: Settings,
     display: Progress,
 ) -> Fit:
-    """The default engine."""
-    settings = settings if chains is None else settings.replace(chains=chains)
+    """The default engine; ``look`` for separated modes, or not."""
     if budget is not None and not budget > 0:
         raise InputError(f"budget: it must be a positive number of gradient evaluations, and is {budget}")
     if draws is not None and draws < 1:
         raise InputError(f"draws: at least one per chain is needed, and it is {draws}")
     kept = _room(model, settings, budget) if draws is None else draws
     most = MOST_GRADIENTS if budget is None else budget
-    theta = starts(model, count=settings.chains, seed=seed)
+    word = seed_word(seed)
+    theta = starts(model, count=settings.chains, seed=word)
     energies = check_model(model, theta)
     # Without a budget the run goes on until the draws are there.
     must_draw = draws is not None or budget is None
-    start = (theta, energies)
-    engine = Engine(model, seed=seed, draws=kept, must_draw=must_draw, settings=settings, start=start)
-    if most < 4 * engine.round_gradients:
+
+    def make_engine(model: Model, start: Start) -> Engine:
+        return Engine(model, seed=word, draws=kept, must_draw=must_draw, settings=settings, start=start)
+
+    run: AdaptiveRun | ModesRun
+    if look:
+        run = ModesRun(model, (theta, energies), make_engine, display, seed=word, budget=budget)
+    else:
+        run = AdaptiveRun(make_engine(model, (theta, energies)), display)
+    round_gradients = run.engine.round_gradients
+    if most < 4 * round_gradients:
         raise InputError(
             f"budget: {most:.0f} gradient evaluations are too few for {settings.chains} chains; "
-            f"give {4 * engine.round_gradients:.0f} at least, or fewer chains"
+            f"give {4 * round_gradients:.0f} at least, or fewer chains"
         )
-    run = AdaptiveRun(engine, display)
     display.start(int(most))
     try:
-        run.warm_up(most if budget is not None else min(most, 100 * engine.round_gradients))
+        run.warm_up(most if budget is not None else min(most, 100 * round_gradients))
         run.sample(most, until_done=budget is None)
     finally:
         display.finish()
@@ -139,7 +159,7 @@ def _room(model: Model, settings: Settings, budget: float | None) -> int:
     if budget is None:
         return enough
     iterations = budget / settings.chains / (0.5 * (settings.leapfrogs_in(model.dim) + 1))
-    most = MOST_NUMBERS // (settings.chains * model.dim)
+    most = MOST_NUMBERS // (settings.chains * max(model.dim, 1))
     return max(1, min(max(enough, int(0.25 * iterations)), most))
 
 

@@ -1,0 +1,69 @@
+"""Which base the path starts from: the user's, or one that knows the modes. Measured, by the length of the path."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pathtemp.model import Model
+from pathtemp.modes.local import DENSE_DIM
+from pathtemp.modes.mixture_base import SAFETY, mixture_base
+from pathtemp.modes.search import Search
+
+SHORTER = 0.9
+"""Length relative to that of the user's path from which the mixture is chosen."""
+
+LEAST_SHARE = 1e-6
+"""Estimated share below which a mode gets no leg of the mixture."""
+
+
+def legs(search: Search) -> list[int]:
+    """Numbers of the modes that are worth a leg of their own: isolated, and of some mass."""
+    shares = search.shares()
+    return [k for k, mode in enumerate(search.modes) if not mode.law.flat and shares[k] > LEAST_SHARE]
+
+
+def why_not(model: Model, search: Search) -> str:
+    """Why no mixture is tried, in words; empty where one is."""
+    if search.hopeless:
+        return "the base as given: the starts found no isolated modes"
+    if len(legs(search)) < 2:
+        return "the base as given: the starts found one mode"
+    if model.sample_base is None:
+        return "the base as given: it cannot be sampled, so a mixture with it would not be normalised"
+    if model.dim > DENSE_DIM:
+        return f"the base as given: beyond {DENSE_DIM} dimensions no local laws are made"
+    return ""
+
+
+def with_mixture(model: Model, search: Search) -> Model:
+    """The model with a mixture of its modes and of its base as base, equally normalised.
+
+    Half of the weight is shared out by the local masses, half equally.
+    """
+    assert model.sample_base is not None
+    chosen = legs(search)
+    mass = search.shares()[chosen]
+    weights = 0.5 * mass / mass.sum() + 0.5 / len(chosen)
+    laws = [search.modes[k].law for k in chosen]
+    base, sample = mixture_base(laws, weights, model.log_base, model.sample_base)
+    return replace(model, log_base=base, sample_base=sample)
+
+
+def verdict(count: int, user: tuple[float, float], mixture: tuple[float, float]) -> tuple[bool, str]:
+    """Whether to take the mixture of ``count`` modes, and why; each path is (lam reached, length).
+
+    >>> verdict(3, (1.0, 12.0), (1.0, 2.0))
+    (True, 'a mixture of 3 modes and 10% of the base as given: path length 2 against 12')
+    >>> verdict(2, (1.0, 3.0), (1.0, 4.0))
+    (False, 'the base as given: path length 3 against 4 of a mixture of 2 modes')
+    """
+    better = mixture[0] >= 1.0 and (user[0] < 1.0 or mixture[1] < SHORTER * user[1])
+    named = f"a mixture of {count} modes"
+    mine = f"path length {user[1]:.3g}" + ("" if user[0] >= 1.0 else " and more")
+    if better:
+        against = f"{user[1]:.3g}" + ("" if user[0] >= 1.0 else " and more")
+        return (
+            True,
+            f"{named} and {100 * SAFETY:.0f}% of the base as given: path length {mixture[1]:.3g} against {against}",
+        )
+    return False, f"the base as given: {mine} against {mixture[1]:.3g} of {named}"

@@ -1,0 +1,152 @@
+"""A base that knows the modes: a normalised mixture of their local laws and a leg of the user's own base.
+
+It can be sampled and evaluated, so log z stays absolute and each visit to lam = 0 stays a regeneration. Its arrays
+have a power of two of components and of ranks, so that one compilation serves any number of modes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.scipy.special import gammaln, logsumexp
+
+from pathtemp._types import Array, FloatArray, Key, LogDensity, Sampler
+from pathtemp.modes.local import Local
+
+HEAVY_DF = 5
+"""Degrees of freedom of heavy-tailed local laws."""
+
+SAFETY = 0.1
+"""Weight of the user's base in the mixture."""
+
+FEWEST_COMPONENTS = 8
+
+
+def inflation(dim: int) -> float:
+    """Factor of the scales of a local law: it adds the same length to the path in any dimension, one unit.
+
+    >>> round(inflation(1), 2), round(inflation(100), 2)
+    (2.03, 1.07)
+    """
+    return float(np.exp(np.sqrt(0.5 / dim)))
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class MixtureBase:
+    """Log density of the mixture; callable on one point (dim,).
+
+    Parameters
+    ----------
+    log_weight
+        Of each of K components, -inf for those that only fill up; together with the safety leg they add up to one.
+    centre, scale
+        (K, dim).
+    basis, gain
+        Low-rank parts, (K, dim, rank) and (K, rank).
+    log_det
+        Log volume of each local map, (K,).
+    heavy
+        Whether a component is Student-t, (K,).
+    log_safety
+        Log weight of the user's base.
+    user
+        Log density of the user's base.
+    """
+
+    log_weight: Array
+    centre: Array
+    scale: Array
+    basis: Array
+    gain: Array
+    log_det: Array
+    heavy: Array
+    log_safety: Array
+    user: LogDensity = field(metadata={"static": True})
+
+    def __call__(self, theta: Array) -> Array:
+        """Log density at ``theta`` (dim,)."""
+        dim = theta.shape[0]
+        u = (theta - self.centre) / self.scale
+        along = jnp.einsum("kir,ki->kr", self.basis, u)
+        # |z|^2 for z = u - V (g / (1 + g)) V'u with orthonormal V.
+        square = jnp.sum(u**2, axis=1) + jnp.sum(along**2 * ((1.0 + self.gain) ** -2 - 1.0), axis=1)
+        normal = -0.5 * square - 0.5 * dim * float(np.log(2 * np.pi))
+        nu = float(HEAVY_DF)
+        constant = gammaln(0.5 * (nu + dim)) - gammaln(0.5 * nu) - 0.5 * dim * float(np.log(nu * np.pi))
+        student = constant - 0.5 * (nu + dim) * jnp.log1p(square / nu)
+        parts = self.log_weight - self.log_det + jnp.where(self.heavy, student, normal)
+        return jnp.logaddexp(logsumexp(parts), self.log_safety + self.user(theta))
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class MixtureSampler:
+    """Exact draws of a mixture; callable on a key.
+
+    Parameters
+    ----------
+    base
+        The mixture.
+    user
+        Exact draws of the user's base.
+    """
+
+    base: MixtureBase
+    user: Sampler = field(metadata={"static": True})
+
+    def __call__(self, key: Key) -> Array:
+        """One draw (dim,)."""
+        base = self.base
+        key_leg, key_normal, key_user = jax.random.split(key, 3)
+        dim = base.centre.shape[1]
+        leg = jax.random.categorical(key_leg, jnp.append(base.log_weight, base.log_safety))
+        k = jnp.minimum(leg, len(base.log_weight) - 1)
+        normal = jax.random.normal(key_normal, (dim + HEAVY_DF,))
+        z, rest = normal[:dim], normal[dim:]
+        z = z * jnp.where(base.heavy[k], jnp.sqrt(HEAVY_DF / jnp.sum(rest**2)), 1.0)
+        local = base.centre[k] + base.scale[k] * (z + base.basis[k] @ (base.gain[k] * (base.basis[k].T @ z)))
+        return jnp.where(leg == len(base.log_weight), self.user(key_user), local)
+
+
+def mixture_base(
+    laws: Sequence[Local], weights: FloatArray, log_prob: LogDensity, sample: Sampler
+) -> tuple[MixtureBase, MixtureSampler]:
+    """Join local laws, a little inflated, with ``weights`` that add up to one, and a leg of the user's base.
+
+    >>> from pathtemp.modes.local import from_covariance
+    >>> law = from_covariance(np.zeros(1), np.eye(1), 0.0)
+    >>> base, draw = mixture_base([law], np.ones(1), lambda x: -jnp.inf, lambda key: jnp.zeros(1))
+    >>> round(float(jnp.exp(base(jnp.zeros(1)))), 4), draw(jax.random.key(0)).shape  # .9 normal(0, 2.03)
+    (0.177, (1,))
+    """
+    dim = len(laws[0].centre)
+    count = _power_of_two(max(len(laws), FEWEST_COMPONENTS))
+    rank = min(_power_of_two(max(max(len(law.gain) for law in laws), 1)), dim)
+    empty = Local(np.zeros(dim), np.ones(dim), np.zeros((dim, 0)), np.zeros(0), 0.0)
+    wide = [replace(law, scale=law.scale * inflation(dim)) for law in laws] + [empty] * (count - len(laws))
+    basis, gain = np.zeros((count, dim, rank)), np.zeros((count, rank))
+    for k, law in enumerate(wide):
+        basis[k, :, : len(law.gain)], gain[k, : len(law.gain)] = law.basis, law.gain
+    log_weight = np.full(count, -np.inf)
+    log_weight[: len(laws)] = np.log(weights * (1.0 - SAFETY))
+    base = MixtureBase(
+        jnp.asarray(log_weight),
+        jnp.asarray(np.stack([law.centre for law in wide])),
+        jnp.asarray(np.stack([law.scale for law in wide])),
+        jnp.asarray(basis),
+        jnp.asarray(gain),
+        jnp.asarray([law.log_det for law in wide]),
+        jnp.asarray([law.heavy for law in wide]),
+        jnp.asarray(np.log(SAFETY)),
+        log_prob,
+    )
+    return base, MixtureSampler(base, sample)
+
+
+def _power_of_two(count: int) -> int:
+    return 1 << (count - 1).bit_length()

@@ -1,0 +1,237 @@
+"""The search for modes: ascents from many starts, until those still unseen are few."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+from scipy.special import logsumexp
+
+from pathtemp._types import FloatArray, IntArray
+from pathtemp.evaluate import energies_of, exact_draws
+from pathtemp.modes.ascent import BoolArray, ascend
+from pathtemp.modes.dedupe import same_mode
+from pathtemp.modes.local import Local, local_law
+from pathtemp.modes.refine import log_normal, log_student, refine
+from pathtemp.modes.unseen import unseen_share
+from pathtemp.paths.geometric import GeometricPath
+from pathtemp.run import Counts
+
+BATCH = 32
+"""Starts of one kind at a time."""
+
+FEW_UNSEEN = 0.01
+"""Estimated unseen share of the basins at which no further start is made."""
+
+MOST_MODES = 128
+
+NEGLIGIBLE_MASS = 1e-4
+"""Modes whose estimated share is below this do not count as unseen, missing or few."""
+
+HIGHEST_RISE = 0.1
+"""Rise of the log density, in nats, that curvature may promise beyond the end of an ascent that has arrived."""
+
+TOWARDS = 0.03
+"""Step towards the nearest known mode, as a share of the way, that must lead upwards in its basin."""
+
+
+@dataclass(frozen=True)
+class Mode:
+    """A mode that was found: its local law, log mass, how it was found, and how many random starts ended in it."""
+
+    law: Local
+    log_mass: float
+    found_by: str
+    starts: int
+    refined: bool
+
+
+class Search:
+    """All that is known of the modes of one target.
+
+    Parameters
+    ----------
+    path
+        The user's base and the target.
+    scale
+        Spread of the base in each coordinate, (dim,).
+    seed
+        Of the local importance sampling.
+    """
+
+    def __init__(self, path: GeometricPath, *, scale: FloatArray, seed: int) -> None:
+        self.path, self.scale = path, scale
+        self.modes: list[Mode] = []
+        self.starts = 0
+        self.given_up = 0
+        self.counts = Counts()
+        self._rng = np.random.default_rng([seed % 2**32, 3])
+
+    def log_target(self, theta: FloatArray) -> FloatArray:
+        """Log density of the target at points (n, dim), counted."""
+        self.counts = self.counts + Counts(0, len(theta))
+        return energies_of(self.path, theta)[:, 1]
+
+    def climb(self, theta: FloatArray, *, found_by: str, random: bool, most_gradients: float) -> list[int]:
+        """Ascend from points (n, dim) and note where they end; returns the numbers of modes that are new.
+
+        ``random`` starts count for the estimate of what is unseen; starts picked for a reason do not.
+        """
+        ends = ascend(self.path.log_target, theta, scale=self.scale, most_gradients=most_gradients)
+        self.counts = self.counts + Counts(ends.gradients, 0)
+        new = []
+        if random:
+            self.starts += int(np.count_nonzero(np.isfinite(ends.height)))
+        self.given_up += int(np.count_nonzero(~ends.arrived))
+        for i in np.argsort(-ends.height):
+            if not ends.arrived[i]:
+                continue
+            end, height = ends.theta[i], float(ends.height[i])
+            k = same_mode([mode.law for mode in self.modes], end, height, self.log_target)
+            if k is None and len(self.modes) < MOST_MODES:
+                mode = self._describe(end, height, float(ends.spread[i]), found_by)
+                if mode.law.rise > HIGHEST_RISE:
+                    self.given_up += 1
+                    continue
+                k = len(self.modes)
+                self.modes.append(mode)
+                new.append(k)
+            if k is not None and random:
+                self.modes[k] = replace(self.modes[k], starts=self.modes[k].starts + 1)
+        return new
+
+    def _describe(self, end: FloatArray, height: float, spread: float, found_by: str) -> Mode:
+        law, gradients = local_law(self.path.log_target, end, height, scale=self.scale, spread=spread)
+        self.counts = self.counts + Counts(gradients, 0)
+        return Mode(law, law.log_evidence, found_by, 0, refined=False)
+
+    def _belong(self, k: int, theta: FloatArray) -> BoolArray:
+        """Which of the points (n, dim) most likely belong to mode k."""
+        return np.asarray(self.labels(theta) == k)
+
+    def refine(self) -> None:
+        """Learn spread, tails and mass of the modes found since the last time, now that their neighbours are known."""
+        for k, mode in enumerate(self.modes):
+            if mode.refined or mode.law.flat:
+                continue
+            own = partial(self._belong, k)
+            law, log_mass, _ = refine(mode.law, self.log_target, own, self._rng)
+            self.modes[k] = replace(mode, law=law, log_mass=log_mass, refined=True)
+
+    @property
+    def laws(self) -> list[Local]:
+        """Local laws of all modes."""
+        return [mode.law for mode in self.modes]
+
+    def shares(self) -> FloatArray:
+        """Estimated share of each mode, from its own log mass."""
+        log_mass = np.array([mode.log_mass for mode in self.modes])
+        return np.exp(log_mass - logsumexp(log_mass)) if len(log_mass) else log_mass
+
+    @property
+    def ridges(self) -> bool:
+        """Whether most ends are no isolated points."""
+        return not self.modes or bool(np.mean([mode.law.flat for mode in self.modes]) > 0.5)
+
+    @property
+    def hopeless(self) -> bool:
+        """Whether there is no list of modes to complete: ridges, or a density that rises without end."""
+        return self.starts > 0 and (self.ridges or self.given_up > 0.5 * self.starts)
+
+    @property
+    def unseen(self) -> float:
+        """Good-Turing estimate of the unseen share of the basins, modes of negligible mass left out."""
+        matters = self.shares() > NEGLIGIBLE_MASS
+        counts = np.array([mode.starts for mode in self.modes])
+        return unseen_share(counts[matters], self.starts)
+
+    def labels(self, theta: FloatArray) -> IntArray:
+        """The mode that each of the points (n, dim) most likely belongs to."""
+        scores = [mode.log_mass + log_student(mode.law, theta) for mode in self.modes]
+        return np.asarray(np.argmax(scores, axis=0), np.int64)
+
+    def strange(self, theta: FloatArray, log_q: FloatArray, count: int) -> IntArray:
+        """The ``count`` points (n, dim) that the known modes explain least, by two measures.
+
+        One is the log density beyond that of the known local laws. The other needs no law to be right: a small step
+        towards the nearest mode leads upwards in its own basin.
+        """
+        known = logsumexp([mode.log_mass + log_normal(mode.law, theta) for mode in self.modes], axis=0)
+        with np.errstate(invalid="ignore"):
+            beyond = np.where(np.isfinite(log_q), log_q - known, -np.inf)
+            centres = np.stack([law.centre for law in self.laws])[self.labels(theta)]
+            ahead = self.log_target(theta + TOWARDS * (centres - theta))
+            fall = np.where(np.isfinite(log_q), log_q - ahead, -np.inf)
+        by_fall = [i for i in np.argsort(-fall)[: count // 2] if fall[i] > 0.01]
+        rest = [i for i in np.argsort(-beyond)[:count] if i not in set(by_fall) and np.isfinite(beyond[i])]
+        return np.array([*by_fall, *rest][:count], np.int64)
+
+
+def find_modes(
+    search: Search,
+    base_draws: Callable[[int], FloatArray],
+    levels: tuple[FloatArray, FloatArray],
+    *,
+    most_gradients: float,
+    scan: int,
+    rng: np.random.Generator,
+) -> None:
+    """Climb from base draws and from draws (lam, theta) of the annealing pass until little is unseen; then scan.
+
+    ``base_draws(n)`` gives fresh draws of the base (n, dim). The scan looks at the density of ``scan`` base draws and
+    climbs from those that the modes known so far explain least.
+    """
+    limit = search.counts.gradients + most_gradients
+    along = spread_over_levels(*levels, rng)
+
+    def left() -> float:
+        return limit - search.counts.gradients
+
+    while search.unseen > FEW_UNSEEN or search.starts < 2 * BATCH:
+        for found_by, draw in (("base", base_draws), ("annealing", along)):
+            search.climb(draw(BATCH), found_by=found_by, random=True, most_gradients=left())
+            if search.hopeless:
+                return
+        if left() < 0.25 * most_gradients:
+            break
+    theta = np.concatenate([base_draws(scan), levels[1]])
+    log_q = search.log_target(theta)
+    while left() > 0:
+        picked = search.strange(theta, log_q, BATCH)
+        if not search.climb(theta[picked], found_by="scan", random=False, most_gradients=left()):
+            break
+    search.refine()
+
+
+def spread_over_levels(lam: FloatArray, theta: FloatArray, rng: np.random.Generator) -> Callable[[int], FloatArray]:
+    """A function that picks so many points (n, dim), evenly over the levels of the annealing pass above the base."""
+    order = rng.permutation(np.flatnonzero(lam > 0)) if np.any(lam > 0) else rng.permutation(len(lam))
+    # Rank within the level first: every level is used before any is used twice.
+    rank = np.empty(len(order), int)
+    for level in np.unique(lam[order]):
+        here = np.flatnonzero(lam[order] == level)
+        rank[here] = np.arange(len(here))
+    queue = order[np.argsort(rank, kind="stable")]
+    taken = 0
+
+    def pick(count: int) -> FloatArray:
+        nonlocal taken
+        chosen = queue[np.arange(taken, taken + count) % len(queue)]
+        taken += count
+        return theta[chosen]
+
+    return pick
+
+
+def base_stream(sample: Callable[..., object], seed: int) -> Callable[[int], FloatArray]:
+    """A function of n that gives n fresh exact draws of the base each time, from streams of their own."""
+    used = 0
+
+    def draw(count: int) -> FloatArray:
+        nonlocal used
+        used += 1
+        return exact_draws(sample, seed=seed, stream=1000 + used, count=count)  # type: ignore[arg-type]
+
+    return draw

@@ -1,0 +1,99 @@
+"""Ascents arrive at modes, cost what they say, and give up where there is none."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from pathtemp.modes.ascent import CHUNK, LANES, ascend
+from pathtemp.modes.local import from_covariance, local_law
+
+
+def banana(x):
+    return -0.5 * x[0] ** 2 - 0.5 * ((x[1] - x[0] ** 2) / 0.1) ** 2
+
+
+def test_most_arrive_at_the_top_of_a_bent_ridge() -> None:
+    starts = np.random.default_rng(0).normal(scale=3.0, size=(50, 2))
+    ends = ascend(banana, starts, scale=np.full(2, 3.0), most_gradients=1e5)
+    assert np.mean(np.all(np.abs(ends.theta) < 0.1, axis=1)) > 0.7
+    assert ends.gradients % (LANES * CHUNK) == 0
+
+
+def test_heavy_tails_are_climbed_from_far_away() -> None:
+    starts = np.array([[1e3], [-1e3], [1e5]])
+    ends = ascend(lambda x: -jnp.log1p(x[0] ** 2), starts, scale=np.ones(1), most_gradients=1e5)
+    assert ends.arrived.all()
+    np.testing.assert_allclose(ends.theta, 0.0, atol=0.05)
+
+
+def test_badly_scaled_coordinates_are_no_hindrance() -> None:
+    widths = np.array([1e-4, 1.0, 1e4])
+    starts = np.random.default_rng(0).normal(size=(8, 3)) * widths * 3
+    ends = ascend(lambda x: -0.5 * jnp.sum((x / widths) ** 2), starts, scale=widths, most_gradients=1e5)
+    assert ends.arrived.all()
+    np.testing.assert_allclose(ends.theta / widths, 0.0, atol=0.03)
+
+
+@pytest.mark.parametrize("rise", [lambda x: x[0], lambda x: jnp.exp(x[0]), lambda x: jnp.nan * x[0]])
+def test_a_density_without_a_maximum_has_no_modes(rise) -> None:
+    ends = ascend(rise, np.zeros((3, 1)), scale=np.ones(1), most_gradients=1e5)
+    assert not ends.arrived.any()
+
+
+def test_a_start_without_density_is_given_up() -> None:
+    def half(x):
+        return jnp.where(x[0] > 0, -0.5 * (x[0] - 2.0) ** 2, -jnp.inf)
+
+    ends = ascend(half, np.array([[1.0], [-1.0]]), scale=np.ones(1), most_gradients=1e5)
+    assert ends.arrived.tolist() == [True, False]
+
+
+def test_the_budget_is_kept() -> None:
+    ends = ascend(banana, np.ones((500, 2)), scale=np.ones(2), most_gradients=5 * LANES * CHUNK)
+    assert ends.gradients <= 12 * LANES * CHUNK
+    assert not ends.arrived.all()
+
+
+def test_local_law_is_the_inverse_curvature() -> None:
+    covariance = np.array([[4.0, 1.9, 0.0], [1.9, 1.0, 0.02], [0.0, 0.02, 0.01]]) * 1e-2
+    precision = jnp.asarray(np.linalg.inv(covariance))
+    mode = np.array([1.0, -2.0, 3.0])
+    law, spent = local_law(
+        lambda x: 7.0 - 0.5 * (x - mode) @ precision @ (x - mode), mode, 7.0, scale=np.ones(3), spread=0.1
+    )
+    assert spent == 7
+    assert not law.flat
+    z = np.random.default_rng(0).normal(size=(200_000, 3))
+    np.testing.assert_allclose(np.cov(law.spread_out(z).T), covariance, rtol=0.02, atol=2e-5)
+    np.testing.assert_allclose(law.standardise(law.spread_out(z[:5])), z[:5], atol=1e-9)
+    truth = 7.0 + 0.5 * np.linalg.slogdet(2 * np.pi * covariance)[1]
+    assert abs(law.log_evidence - truth) < 1e-4
+
+
+def test_a_place_on_the_slope_is_no_mode() -> None:
+    top = np.array([0.1])
+    for at, rise in ((0.1, 0.0), (0.6, 0.125)):
+        law, _ = local_law(lambda x: -0.5 * jnp.sum((x - 0.1) ** 2), np.array([at]), 0.0, scale=np.ones(1), spread=1.0)
+        assert abs(law.rise - rise) < 1e-6
+    np.testing.assert_allclose(law.centre, top, atol=1e-6)
+
+
+def test_a_ridge_is_flat() -> None:
+    law, _ = local_law(
+        lambda x: -0.5 * (jnp.hypot(x[0], x[1]) - 5.0) ** 2,
+        np.array([5.0, 0.0]),
+        0.0,
+        scale=np.full(2, 4.0),
+        spread=0.2,
+    )
+    assert law.flat
+
+
+def test_rank_is_what_is_needed() -> None:
+    assert len(from_covariance(np.zeros(50), 3.0 * np.eye(50), 0.0).gain) == 0
+    one = np.eye(50) + np.ones((50, 50))
+    law = from_covariance(np.zeros(50), one, 0.0)
+    z = np.random.default_rng(1).normal(size=(100_000, 50))
+    np.testing.assert_allclose(np.cov(law.spread_out(z).T), one, atol=0.05)

@@ -1,0 +1,99 @@
+"""The search finds modes whose basins hold little of the base, and says what it has not seen."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from pathtemp import testing
+from pathtemp.modes.search import Search, base_stream, find_modes, spread_over_levels
+from pathtemp.modes.shares import mode_shares
+from pathtemp.paths.geometric import GeometricPath
+
+
+def searched(problem: testing.Problem, *, seed: int = 0, scan: int = 16384) -> Search:
+    model = problem.model
+    draw = base_stream(model.sample_base, seed)
+    theta = draw(256)
+    search = Search(GeometricPath(model.log_base, model.log_target), scale=theta.std(axis=0), seed=seed)
+    levels = (np.repeat([0.1, 0.2], 128), theta)
+    find_modes(search, draw, levels, most_gradients=1e4, scan=scan, rng=np.random.default_rng(seed))
+    return search
+
+
+def narrow(dim: int, width: float, weight: float) -> testing.Problem:
+    centres = np.zeros((2, dim))
+    centres[0, 0], centres[1, 0] = -2.0, 8.0
+    return testing.gaussian_mixture([1 - weight, weight], centres, scales=[1.0, width], base_scale=5.0)
+
+
+@pytest.mark.parametrize(("dim", "width", "weight"), [(1, 0.003, 0.2), (3, 0.1, 0.5), (5, 0.2, 0.3)])
+def test_a_narrow_mode_is_found_by_the_scan(dim: int, width: float, weight: float) -> None:
+    search = searched(narrow(dim, width, weight))
+    assert sorted(mode.found_by for mode in search.modes) == ["base", "scan"]
+    masses = np.exp([mode.log_mass for mode in search.modes])
+    np.testing.assert_allclose(sorted(masses), sorted([weight, 1 - weight]), rtol=0.3)
+
+
+def test_ten_modes_and_their_masses() -> None:
+    search = searched(testing.paper_mixture(30, centre_scale=5.0))
+    assert len(search.modes) == 10
+    assert search.unseen <= 0.01
+    np.testing.assert_allclose(search.shares(), 0.1, rtol=0.3)
+
+
+def test_heavy_bent_modes() -> None:
+    problem = testing.student_modes()
+    search = searched(problem)
+    centres = np.stack([mode.law.centre for mode in search.modes])
+    assert set(problem.labels(centres)) == set(range(5))
+    main = search.shares() > 0.01
+    assert main.sum() == 5
+    assert all(mode.law.heavy for mode, big in zip(search.modes, main, strict=True) if big)
+
+
+def test_a_bent_ridge_has_one_top() -> None:
+    def log_banana(x):
+        return -0.5 * x[0] ** 2 - 0.5 * ((x[1] - x[0] ** 2) / 0.1) ** 2
+
+    draw = base_stream(lambda key: 3.0 * jax.random.normal(key, (2,)), 0)
+    search = Search(GeometricPath(lambda x: -jnp.sum(x**2) / 18.0, log_banana), scale=np.full(2, 3.0), seed=0)
+    search.climb(draw(64), found_by="base", random=True, most_gradients=1e5)
+    assert len(search.modes) == 1
+
+
+def test_one_mode_costs_little() -> None:
+    search = searched(testing.beta_binomial("hard"))
+    assert len(search.modes) == 1
+    assert search.counts.gradients < 2500
+
+
+@pytest.mark.parametrize("make", [testing.flower, testing.funnel])
+def test_ridges_and_unbounded_densities_are_given_up_early(make) -> None:
+    search = searched(make())
+    assert search.hopeless
+    assert search.counts.gradients < 3000
+
+
+def test_levels_are_used_evenly() -> None:
+    lam = np.repeat([0.0, 0.3, 0.6, 1.0], 5)
+    pick = spread_over_levels(lam, lam[:, None], np.random.default_rng(0))
+    assert sorted(pick(3).ravel().tolist()) == [0.3, 0.6, 1.0]
+    assert sorted(pick(3).ravel().tolist()) == [0.3, 0.6, 1.0]
+
+
+def test_standard_errors_of_shares_are_honest() -> None:
+    """Tours of random length, each wholly in one mode: the error of a share is as large as it says."""
+    rng = np.random.default_rng(0)
+    z = []
+    for _ in range(200):
+        length = rng.geometric(0.2, size=(8, 60))
+        mode = rng.uniform(size=(8, 60)) < 0.3
+        labels = np.stack([np.repeat(m, n)[:200] for m, n in zip(mode, length, strict=True)]).astype(int)
+        tours = np.stack([np.repeat(np.arange(60), n)[:200] for n in length])
+        share, se, _ = mode_shares(labels, tours, 2)
+        z.append((share[1] - 0.3) / se[1])
+    assert 0.85 < np.std(z) < 1.15
+    assert abs(np.mean(z)) < 0.25
