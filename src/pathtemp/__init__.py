@@ -13,13 +13,17 @@ jax.config.update("jax_enable_x64", True)
 if TYPE_CHECKING:
     from pathtemp import estimators, plots, settings, testing, transforms
     from pathtemp.bases import Base, function_base, normal
+    from pathtemp.checkpoint.resume import resume
+    from pathtemp.divide import divide_and_conquer
     from pathtemp.errors import InputError, MissingExtraError
     from pathtemp.evidence import bayes_factor, compare
     from pathtemp.fit import Fit
     from pathtemp.frontends.numpyro import from_numpyro
     from pathtemp.frontends.pymc import from_pymc
     from pathtemp.frontends.stan import from_stan
+    from pathtemp.margin_fit import MarginFit
     from pathtemp.model import Model
+    from pathtemp.paths.margin import Margin
     from pathtemp.storage import load
     from pathtemp.tempering import temper
 
@@ -28,6 +32,8 @@ _HOMES = {
     "Base": "bases",
     "function_base": "bases",
     "normal": "bases",
+    "resume": "checkpoint.resume",
+    "divide_and_conquer": "divide",
     "InputError": "errors",
     "MissingExtraError": "errors",
     "bayes_factor": "evidence",
@@ -36,7 +42,9 @@ _HOMES = {
     "from_numpyro": "frontends.numpyro",
     "from_pymc": "frontends.pymc",
     "from_stan": "frontends.stan",
+    "MarginFit": "margin_fit",
     "Model": "model",
+    "Margin": "paths.margin",
     "load": "storage",
     "temper": "tempering",
 }
@@ -59,10 +67,13 @@ __all__ = [
     "Base",
     "Fit",
     "InputError",
+    "Margin",
+    "MarginFit",
     "MissingExtraError",
     "Model",
     "bayes_factor",
     "compare",
+    "divide_and_conquer",
     "estimators",
     "from_numpyro",
     "from_pymc",
@@ -71,6 +82,7 @@ __all__ = [
     "load",
     "normal",
     "plots",
+    "resume",
     "settings",
     "temper",
     "testing",

@@ -7,13 +7,24 @@ at its end, and needs no gradient at its start: moves of lam and fresh base draw
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import jax
 import jax.numpy as jnp
 
 from pathtemp._types import Array
-from pathtemp.kernels.transport import AffineMap
+
+
+class Chart(Protocol):
+    """An affine map from z to theta."""
+
+    def forward(self, z: Array) -> Array:
+        """Theta of z."""
+        ...
+
+    def adjoint(self, v: Array) -> Array:
+        """The gradient in z of a gradient in theta."""
+        ...
 
 
 class Proposal(NamedTuple):
@@ -25,7 +36,7 @@ class Proposal(NamedTuple):
 
 
 def propose(
-    momentum: Array, z: Array, chart: AffineMap, gradient: Callable[[Array], Array], step: Array, steps: Array
+    momentum: Array, z: Array, chart: Chart, gradient: Callable[[Array], Array], step: Array, steps: Array
 ) -> Proposal:
     """Trajectory of ``steps`` position-Verlet steps of size ``step`` in z, from a standard normal ``momentum``.
 

@@ -1,0 +1,215 @@
+"""Implicit divide-and-conquer (Algorithm 2): a margin that ordinary samplers cannot explore, sampled evenly."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import overload
+
+import numpy as np
+
+from pathtemp._types import FloatArray
+from pathtemp.compilation import use_compilation_cache
+from pathtemp.errors import InputError
+from pathtemp.evaluate import energies_of, exact_draws
+from pathtemp.inputs import check_density, starts
+from pathtemp.margin_fit import MarginFit
+from pathtemp.model import Model
+from pathtemp.paths.geometric import GeometricPath
+from pathtemp.paths.margin import Margin, MarginPath, margin_path
+from pathtemp.progress import Progress, RichProgress, Silent
+from pathtemp.settings import DEFAULT, Settings
+from pathtemp.walk.margins import MarginTask
+from pathtemp.walk.targets import TargetMarginal
+
+BUDGET = 200_000.0
+"""Gradient evaluations where the user does not say."""
+
+PRIOR_DRAWS = 2000
+"""Draws of the base from which the density of the margin under it is made."""
+
+Target = str | Callable[[FloatArray], FloatArray]
+"""What may be a target marginal: a name, or a log density of the margin."""
+
+
+@overload
+def divide_and_conquer(  # type: ignore[overload-overlap]
+    model: Model,
+    *,
+    margin: str | Margin,
+    target_marginal: Target = ...,
+    interval: tuple[float, float] | None = ...,
+    budget: float = ...,
+    chains: int | None = ...,
+    seed: int = ...,
+    settings: Settings = ...,
+    progress: bool | Progress = ...,
+) -> MarginFit: ...
+
+
+@overload
+def divide_and_conquer(
+    model: Model,
+    *,
+    margin: Sequence[str | Margin],
+    target_marginal: Target = ...,
+    interval: tuple[float, float] | None = ...,
+    budget: float = ...,
+    chains: int | None = ...,
+    seed: int = ...,
+    settings: Settings = ...,
+    progress: bool | Progress = ...,
+) -> dict[str, MarginFit]: ...
+
+
+def divide_and_conquer(
+    model: Model,
+    *,
+    margin: str | Margin | Sequence[str | Margin],
+    target_marginal: Target = "optimal",
+    interval: tuple[float, float] | None = None,
+    budget: float = BUDGET,
+    chains: int | None = None,
+    seed: int = 0,
+    settings: Settings = DEFAULT,
+    progress: bool | Progress = True,
+) -> MarginFit | dict[str, MarginFit]:
+    """Sample along one parameter, such as the scale of a funnel, as evenly as along a path, and so find its marginal.
+
+    Parameters
+    ----------
+    model
+        A model from a front end, or ``pt.Model``. Its base serves only to start the chains.
+    margin
+        A parameter by name, ``"tau"``, an element, ``"theta[3]"`` (counted from 0) or ``"theta[label]"``, or a
+        ``pt.Margin`` with a function of the parameters and its inverse. Of a list each is run in turn, from the
+        posterior draws of the one before, and a dict of fits comes back.
+    target_marginal
+        How densely to sample along the margin: ``"optimal"``, denser where the gradient varies (half uniform);
+        ``"uniform"`` on the unconstrained scale; ``"prior"``, as the base has it; or a log density of the margin on its
+        constrained scale.
+    interval
+        Where to sample, on the constrained scale; the marginal is then that inside it. By default it is found, and
+        widened until hardly any mass lies beyond it.
+    budget
+        Gradient evaluations to spend, over all chains and everything included; of a list, for each margin.
+    chains
+        Chains side by side; overrides ``settings.chains``.
+    seed
+        The same seed gives the same draws.
+    settings
+        ``pt.settings.DEFAULT`` with changes.
+    progress
+        A progress bar, or an object with the methods of :class:`pathtemp.progress.Progress`.
+
+    Returns
+    -------
+    A fit with ``fit.marginal``, ``fit.posterior`` and ``fit.converged``; see :class:`pathtemp.margin_fit.MarginFit`.
+
+    >>> import pathtemp as pt
+    >>> model = pt.testing.funnel().model  # y ~ normal(0, 3), x ~ normal(0, exp(y / 2))
+    >>> fit = pt.divide_and_conquer(model, margin="y", budget=60_000, seed=1, progress=False)
+    >>> round(float(fit.marginal.sd().value), 2), round(float(fit.marginal.cdf(-6.0).value), 3)
+    (3.0, 0.023)
+    """
+    if not isinstance(model, Model):
+        raise InputError(f"model: expected a model from a front end, or a pt.Model, got a {type(model).__name__}")
+    if not budget > 0:
+        raise InputError(f"budget: it must be a positive number of gradient evaluations, and is {budget}")
+    settings = settings if chains is None else settings.replace(chains=chains)
+    margins = [margin] if isinstance(margin, str | Margin) else list(margin)
+    if not margins:
+        raise InputError("margin: the list is empty; name one parameter at least")
+    first = _starts(model, settings.chains, seed)
+    paths = [margin_path(model, one, first) for one in margins]
+    tasks = [
+        MarginTask(
+            model,
+            path,
+            _target(model, path, target_marginal, seed),
+            None if interval is None else unconstrained(path, interval),
+            budget,
+            seed,
+            settings,
+        )
+        for path in paths
+    ]
+    use_compilation_cache()
+    display = (RichProgress() if progress else Silent()) if isinstance(progress, bool) else progress
+    fits: dict[str, MarginFit] = {}
+    for task in tasks:
+        fits[task.path.name], posterior = task.run(first, display)
+        if len(posterior):
+            first = posterior[np.arange(settings.chains) % len(posterior)]
+    return next(iter(fits.values())) if isinstance(margin, str | Margin) else fits
+
+
+def _starts(model: Model, count: int, seed: int) -> FloatArray:
+    """Draws of the base where the target has density, as many as there are chains."""
+    check_density("target", model.log_target, model.dim)
+    if model.dim < 2:
+        raise InputError("model: it has one parameter alone, which has no margin; sample it with pt.temper")
+    theta = starts(model, count=count, seed=seed)
+    usable = np.isfinite(energies_of(GeometricPath(model.log_base, model.log_target), theta)[:, 1])
+    if not usable.any():
+        raise InputError(f"model: the target is -inf or NaN at all {count} starts; choose a base that covers it")
+    return np.asarray(theta[np.flatnonzero(usable)[np.arange(count) % int(usable.sum())]])
+
+
+def _target(model: Model, path: MarginPath, target: Target, seed: int) -> TargetMarginal:
+    """The target marginal on the unconstrained scale."""
+    if callable(target):
+        log_density = target
+
+        def given(lam: FloatArray) -> FloatArray:
+            x = path.values(lam)
+            value = np.asarray(log_density(x), float)
+            if value.shape != lam.shape:
+                raise InputError(f"target_marginal: it must return one number for each of {len(lam)} values")
+            with np.errstate(divide="ignore"):
+                jacobian = np.log(np.abs(np.gradient(x, lam)))
+            return np.where(np.isfinite(value), value, -1e30) + jacobian
+
+        return TargetMarginal("given", given)
+    if target == "prior":
+        if model.sample_base is None:
+            raise InputError("target_marginal: 'prior' needs a base that can be sampled; choose 'optimal' or 'uniform'")
+        from scipy.stats import gaussian_kde
+
+        flat = exact_draws(model.sample_base, seed=seed, stream=2, count=PRIOR_DRAWS)
+        lam = np.array([float(path.coordinates.split(x)[1]) for x in np.asarray(flat)])
+        kernel = gaussian_kde(lam[np.isfinite(lam)])
+        return TargetMarginal("given", lambda at: np.asarray(kernel.logpdf(at)))
+    if target not in ("optimal", "uniform"):
+        raise InputError(f"target_marginal: expected 'optimal', 'uniform', 'prior' or a function, got {target!r}")
+    return TargetMarginal(target)
+
+
+def unconstrained(path: MarginPath, interval: tuple[float, float]) -> tuple[float, float]:
+    """An interval of the margin on its unconstrained scale.
+
+    >>> from pathtemp.testing import eight_schools
+    >>> path = margin_path(eight_schools().model, "tau", np.zeros((2, 10)))
+    >>> [round(x, 6) for x in unconstrained(path, (0.1, 100.0))] == [round(float(np.log(x)), 6) for x in (0.1, 100.0)]
+    True
+    """
+    if not (np.size(interval) == 2 and np.all(np.isfinite(interval)) and interval[0] < interval[1]):
+        raise InputError(f"interval: expected two finite numbers, the lower first, and it is {interval!r}")
+    lam = np.concatenate([-np.geomspace(1e-3, 700.0, 400)[::-1], [0.0], np.geomspace(1e-3, 700.0, 400)])
+    x = path.values(lam)
+    sign = 1.0 if x[-1] > x[0] else -1.0
+    low, high = sorted(x[np.isfinite(x)][[0, -1]])
+    if interval[0] < low or interval[1] > high:
+        raise InputError(f"interval: {path.name!r} lies between {low:.4g} and {high:.4g}, and it is {interval!r}")
+    ends = [_solve(path, sign, value) for value in interval]
+    return min(ends), max(ends)
+
+
+def _solve(path: MarginPath, sign: float, value: float) -> float:
+    """The lam at which the margin is ``value``, by bisection on a grid that narrows."""
+    low, high = -700.0, 700.0
+    for _ in range(12):
+        lam = np.linspace(low, high, 65)
+        above = sign * path.values(lam) >= sign * value
+        first = int(np.argmax(above)) if above.any() else len(lam) - 1
+        low, high = lam[max(first - 1, 0)], lam[first]
+    return float(0.5 * (low + high))

@@ -1,0 +1,86 @@
+"""The fit of a margin: its marginal density, and draws of the whole posterior."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import xarray as xr
+
+from pathtemp.errors import InputError
+from pathtemp.fit import Fit, LogEvidence
+from pathtemp.marginal import Marginal
+from pathtemp.summary import Summary, printable, with_error
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+QUANTILES = (0.001, 0.025, 0.5, 0.975, 0.999)
+"""Quantiles that a summary shows."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MarginFit(Fit):
+    """What :func:`pathtemp.divide_and_conquer` gives back.
+
+    Beside what every :class:`~pathtemp.fit.Fit` has: ``log_z`` is here the log density of the margin on its
+    unconstrained scale, up to a constant, and ``posterior`` are draws of the target, thinned from those along it.
+
+    Parameters
+    ----------
+    marginal
+        The marginal density: ``pdf``, ``log_pdf``, ``cdf``, ``quantile``, ``moment``, ``expectation``, each with a
+        standard error.
+    draws
+        All draws along the margin, constrained, with ``log_weight``, the log importance weight to the target.
+    evidence
+        Log of the integral of the target, and its standard error.
+    """
+
+    marginal: Marginal | None = None
+    draws: xr.Dataset | None = None
+    evidence: LogEvidence | None = None
+
+    @property
+    def log_marginal_likelihood(self) -> LogEvidence:
+        """Log of the integral of the target over all parameters, with its standard error."""
+        return self.evidence if self.evidence is not None else LogEvidence(float("nan"), float("nan"))
+
+    def extend(self, *, draws: int | None = None, budget: float | None = None) -> Fit:
+        """A margin cannot be continued; run it again with a larger budget."""
+        raise InputError("extend: a fit of a margin cannot go on; run pt.divide_and_conquer with a larger budget")
+
+    def summary(self, *, rows: int | None = 20) -> Summary:
+        """The verdict first, then the marginal, the diagnostics and a posterior table of at most ``rows`` rows."""
+        whole = super().summary(rows=rows)
+        assert self.marginal is not None
+        low, high = self.marginal.interval
+        quantiles = self.marginal.quantile(np.array(QUANTILES))
+        shown = ((f"quantile {p:g}", with_error(*pair)) for p, *pair in zip(QUANTILES, *quantiles, strict=True))
+        evidence = self.log_marginal_likelihood
+        facts = (
+            ("margin", f"{printable(self.marginal.name)}, sampled from {low:.4g} to {high:.4g}"),
+            *shown,
+            ("log integral of the target", with_error(evidence.value, evidence.se)),
+            ("trips along the margin", f"{self.diagnostics.tours:,} from end to end and back"),
+            ("k-hat of successive p", f"{self.diagnostics.khat:.2f}"),
+            *(fact for fact in whole.facts if fact[0] not in REPLACED),
+        )
+        return Summary(whole.verdict, whole.reasons, facts, whole.table, whole.elements)
+
+    def plot(self, **options: Any) -> Figure:
+        """The marginal, the walk along it and how the run went, see :func:`pathtemp.plots.margin.plot`."""
+        from pathtemp.plots.margin import plot
+
+        return plot(self, **options)
+
+
+REPLACED = (
+    "log marginal likelihood",
+    "log z, base not normalised",
+    "round trips",
+    "k-hat of 1/p(a)",
+    "length of the path",
+)
+"""Lines of the summary of a tempering that say nothing of a margin."""

@@ -1,0 +1,226 @@
+"""The adaptive loop over any path: sample, estimate log z, set c <- z / p_targ, refit the transport, widen, repeat.
+
+After adaptive rounds the kernel is frozen, and the estimates come from the frozen rounds alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from pathtemp._types import Array, FloatArray, HostArray
+from pathtemp.compilation import compiled_once
+from pathtemp.kernels.walk import HALF_LOG_2PI, Walker, WalkParameters, WalkRecord, WalkShape, make_round
+from pathtemp.learner import adapt_step
+from pathtemp.paths.function import FunctionPath
+from pathtemp.run import Counts
+from pathtemp.settings import Settings
+from pathtemp.walk.learn import Chart, refine
+from pathtemp.walk.pool import Pool, Slopes
+from pathtemp.walk.targets import TargetMarginal
+
+BoolArray = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
+
+CELLS = 128
+"""Cells of s for log c and for path sampling."""
+
+PASSES = 2
+"""Corrections of the transport in one refit: the second sees draws that the first has made alike along a window."""
+
+STEPS = 13
+"""Positions at which the step size is tabulated."""
+
+REFERENCE = 64
+"""Draws of the reference of the bridge, for each chain."""
+
+STEEPEST = 60.0
+"""Largest range of log c on either side of its top: beyond it, the path would only be walked to be thrown away."""
+
+
+@dataclass
+class Walk:
+    """One run along a path.
+
+    Parameters
+    ----------
+    path, args
+        log q(theta, lam) and its further arguments.
+    chart
+        The transport so far, at nodes that span the interval.
+    chains
+        Where the chains stand: theta (C, dim) and lam (C,).
+    ends
+        Shares of the circle at either end of the interval, for exact draws there.
+    target
+        The marginal of lam that is aimed at.
+    settings, seed
+        How.
+    """
+
+    path: FunctionPath
+    args: tuple[Array, ...]
+    chart: Chart
+    start: tuple[FloatArray, FloatArray]
+    ends: tuple[float, float]
+    target: TargetMarginal
+    settings: Settings
+    seed: int
+    counts: Counts = field(default_factory=Counts)
+    rounds: int = 0
+    rejected: int = 0
+    seconds: dict[str, float] = field(default_factory=lambda: {"compile": 0.0, "adapt": 0.0, "sample": 0.0})
+
+    def __post_init__(self) -> None:
+        self.pool = Pool()
+        self.log_z: FloatArray = np.zeros(CELLS + 1)
+        self.log_c: FloatArray = np.zeros(CELLS + 1)
+        self._log_step: FloatArray = np.full(STEPS, np.log(1.2 * self.dim**-0.25))
+        self.parameters = self._parameters(pinned=False)
+        theta, lam = self.start
+        s = np.clip((lam - self.low) / (self.high - self.low), 1e-6, 1 - 1e-6)
+        a = self.ends[0] + (1.0 - sum(self.ends)) * s
+        density = jax.vmap(lambda x, l: self.path.log_density(x, l, self.args))
+        self.chains = Walker(jnp.asarray(theta), jnp.asarray(a), density(theta, self.low + (self.high - self.low) * s))
+        self._shape = WalkShape(self.settings.iterations, self.leapfrogs, self.settings.orbit)
+        seeds = (np.uint32(self.seed % 2**32), np.uint32(0))
+        self._round, seconds = compiled_once(
+            make_round, (self.path, self._shape), (*seeds, self.chains, self.parameters), donate=(2,)
+        )
+        self.seconds["compile"] += seconds
+
+    @property
+    def dim(self) -> int:
+        """Dimension of theta."""
+        return self.chart.location.shape[1]
+
+    @property
+    def low(self) -> float:
+        """Lam at the start of the path."""
+        return float(self.chart.lam[0])
+
+    @property
+    def high(self) -> float:
+        """Lam at its end."""
+        return float(self.chart.lam[-1])
+
+    @property
+    def leapfrogs(self) -> int:
+        """Largest number of leapfrogs of one move."""
+        return (
+            max(2, self.settings.leapfrogs_in(self.dim)) if self.settings.leapfrogs is None else self.settings.leapfrogs
+        )
+
+    @property
+    def round_gradients(self) -> float:
+        """Gradient evaluations that a round costs on average: those of HMC, and one for each gradient by lam."""
+        return self.settings.chains * self.settings.iterations * ((self.leapfrogs + 1) / 2 + 1)
+
+    def round(self) -> WalkRecord:
+        """Run one round on the current parameters."""
+        number = np.uint32(self.rounds)
+        self.chains, on_device = self._round(np.uint32(self.seed % 2**32), number, self.chains, self.parameters)
+        record: WalkRecord = jax.device_get(on_device)
+        self.rounds += 1
+        self.rejected += int(record.rejected)
+        chains, iterations = self.settings.chains, self.settings.iterations
+        gradients = (int(record.leapfrogs.sum()) + iterations) * chains
+        self.counts = self.counts + Counts(gradients, iterations * chains * self.settings.orbit)
+        return record
+
+    def inside(self, a: HostArray) -> BoolArray:
+        """Whether a lies between the flat ends."""
+        r = 1.0 - np.abs(1.0 - np.asarray(a))
+        return np.asarray((r >= self.ends[0]) & (r <= 1.0 - self.ends[1]))
+
+    def lam_of(self, a: HostArray) -> FloatArray:
+        """Lam of a."""
+        r = 1.0 - np.abs(1.0 - np.asarray(a))
+        s = np.clip((r - self.ends[0]) / (1.0 - sum(self.ends)), 0.0, 1.0)
+        return self.low + (self.high - self.low) * s
+
+    def adapt(self, record: WalkRecord, *, interval: tuple[float, float] | None = None, pinned: bool = False) -> float:
+        """Refit everything to the pooled draws, on a new ``interval`` where there is one.
+
+        Returns the largest change of log c that the chains will meet.
+        """
+        width = self.high - self.low
+        inside = self.inside(record.a)
+        s, u, theta, gradient = (np.asarray(x) for x in (record.s, record.u, record.theta, record.gradient))
+        self.pool.add(
+            Slopes(self.low + width * s[inside], u[inside] / width),
+            self.lam_of(record.theta_a).ravel(),
+            theta.reshape(-1, self.dim),
+            gradient.reshape(-1, self.dim),
+        )
+        gain = max(3.0 / np.sqrt(self.rounds), 0.5)
+        self._log_step = adapt_step(
+            self._log_step, record.s, record.acceptance, target=self.settings.acceptance, gain=gain
+        )
+        old_lam, old_c = np.linspace(self.low, self.high, CELLS + 1), self.log_c
+        if interval is not None:
+            self._move_to(interval)
+        for _ in range(PASSES):
+            self.chart = refine(self.chart, *self.pool.draws())
+        lam = np.linspace(self.low, self.high, CELLS + 1)
+        self.log_z, spread = self.pool.curve(lam)
+        log_c = self.log_z - self.target.log_density(lam, self.log_z, spread)
+        self.log_c = np.maximum(log_c, log_c.max() - STEEPEST)
+        self.parameters = self._parameters(pinned=pinned)
+        shared = (old_lam >= self.low) & (old_lam <= self.high)
+        change = (np.interp(old_lam, lam, self.log_c) - old_c)[shared]
+        return float(np.ptp(change)) if change.size else float("inf")
+
+    def _move_to(self, interval: tuple[float, float]) -> None:
+        """Stretch the path over another interval; every chain keeps its lam as far as it is inside."""
+        lam = self.lam_of(np.asarray(self.chains.a))
+        positions = np.linspace(self.low, self.high, STEPS)
+        old_step = self._log_step
+        self.chart = self.chart.at(np.linspace(*interval, len(self.chart.lam)))
+        self._log_step = np.interp(np.linspace(self.low, self.high, STEPS), positions, old_step)
+        s = np.clip((lam - self.low) / (self.high - self.low), 1e-6, 1 - 1e-6)
+        a = self.ends[0] + (1.0 - sum(self.ends)) * s
+        self.chains = self.chains._replace(a=jnp.asarray(a))
+
+    def _parameters(self, *, pinned: bool) -> WalkParameters:
+        return WalkParameters(
+            jnp.asarray([self.low, self.high]),
+            jnp.asarray(self.ends, float),
+            jnp.asarray(self.log_c),
+            self.chart.transport(),
+            jnp.asarray(self._log_step),
+            jnp.asarray(pinned),
+            self.args,
+        )
+
+    def pin(self, pinned: bool) -> None:
+        """Hold every chain at its lam, or let go."""
+        self.parameters = replace(self.parameters, pinned=jnp.asarray(pinned))
+
+    def reference(self) -> FloatArray:
+        """Log of q |F| / normal(z) - log c at draws of normal(z) x uniform(s), for the bridge."""
+        count = REFERENCE * self.settings.chains
+        program, seconds = compiled_once(_reference, (self.path, count), (np.uint32(0), self.parameters))
+        self.seconds["compile"] += seconds
+        self.counts = self.counts + Counts(0, count)
+        return np.asarray(program(np.uint32(self.seed % 2**32), self.parameters))
+
+
+def _reference(path: FunctionPath, count: int) -> Callable[[Array, WalkParameters], Array]:
+    def one(key: Array, parameters: WalkParameters) -> Array:
+        for_z, for_s = jax.random.split(key)
+        s = jax.random.uniform(for_s)
+        chart = parameters.transport.at(s)
+        z = jax.random.normal(for_z, chart.location.shape)
+        log_q = path.log_density(chart.forward(z), parameters.lam(s), parameters.args)
+        log_c = jnp.interp(s, jnp.linspace(0.0, 1.0, parameters.log_c.shape[0]), parameters.log_c)
+        return log_q + chart.log_det() + 0.5 * z @ z + z.shape[0] * HALF_LOG_2PI - log_c
+
+    def draws(seed: Array, parameters: WalkParameters) -> Array:
+        key = jax.random.fold_in(jax.random.key(seed), jnp.uint32(2**32 - 3))
+        return jax.vmap(one, (0, None))(jax.random.split(key, count), parameters)
+
+    return draws

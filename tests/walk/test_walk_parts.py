@@ -1,0 +1,116 @@
+"""The parts of a walk, on exact laws: the chart, the curves, the interval, the search."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from pathtemp.walk.estimates import Curves, groups_of, path_sampled
+from pathtemp.walk.learn import Chart, flat_chart, refine, to_z
+from pathtemp.walk.search import search
+from pathtemp.walk.targets import TargetMarginal
+from pathtemp.walk.weights import thinned
+from pathtemp.walk.widen import edge_noise, tail_masses, wanted_interval
+
+
+def funnel_draws(count: int, dim: int, low: float, high: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """lam, (theta, mu) with theta_i ~ normal(mu, exp(lam)) about mu ~ normal(0, 3), and gradients."""
+    rng = np.random.default_rng(0)
+    lam = rng.uniform(low, high, count)
+    mu = 3 * rng.normal(size=count)
+    theta = mu[:, None] + np.exp(lam)[:, None] * rng.normal(size=(count, dim - 1))
+    slope = -(theta - mu[:, None]) * np.exp(-2 * lam)[:, None]
+    gradient = np.column_stack([slope, -slope.sum(axis=1) - mu / 9.0])
+    return lam, np.column_stack([theta, mu]), gradient
+
+
+def fitted(lam: np.ndarray, theta: np.ndarray, gradient: np.ndarray, interval: tuple[float, float]) -> Chart:
+    chart = flat_chart(interval, theta)
+    for radius in (8.0, 4.0, 2.0, 2.0, 2.0):
+        chart = refine(chart, lam, theta, gradient, radius=radius)
+    return chart
+
+
+def test_the_chart_of_a_funnel_is_exact_from_few_draws() -> None:
+    lam, theta, gradient = funnel_draws(1000, 5, -6.0, 2.0)
+    chart = fitted(lam, theta, gradient, (-6.0, 2.0))
+    z, g = to_z(chart.transport(), (lam + 6.0) / 8.0, theta, gradient)
+    # Of a standard normal the gradient is -z, draw by draw; moments of 1000 draws alone would not show that.
+    assert np.std(z + g) < 0.06
+    assert np.std(z) == pytest.approx(1.0, abs=0.05)
+
+
+def test_unseen_nodes_follow_the_trend_of_the_scales() -> None:
+    lam, theta, gradient = funnel_draws(2000, 4, -2.0, 2.0)
+    chart = fitted(lam, theta, gradient, (-4.0, 2.0))
+    # The coordinates after the first have scale exp(lam) times a constant in the neck.
+    slope = np.diff(chart.log_diagonal[:, 1:-1], axis=0) / np.diff(chart.lam)[:, None]
+    assert np.abs(slope[0] - 1.0).max() < 0.15
+
+
+def test_path_sampling_integrates_and_knows_its_error() -> None:
+    rng = np.random.default_rng(1)
+    z = []
+    for _ in range(100):
+        s = rng.uniform(size=(200, 32))
+        u = -4.0 * s + rng.normal(scale=2.0, size=s.shape)
+        curves = path_sampled(s, u, np.ones_like(s), 64)
+        end, se = curves.mean[-1] - curves.mean[0], curves.se(lambda x: x[-1] - x[0])
+        z.append(float((end + 2.0) / se))
+    assert abs(np.mean(z)) < 0.4
+    assert 0.8 < np.std(z) < 1.2
+
+
+def test_weights_undo_a_density_that_rises_within_a_cell() -> None:
+    rng = np.random.default_rng(2)
+    s = np.sqrt(rng.uniform(size=(20_000, 8)))  # density 2 s
+    u = 10.0 * s**2
+    few_cells = path_sampled(s, u, 1.0 / s, 4)
+    assert few_cells.mean[-1] == pytest.approx(10.0 / 3.0, rel=0.005)
+    assert path_sampled(s, u, np.ones_like(s), 4).mean[-1] > 1.01 * 10.0 / 3.0
+
+
+def test_every_chain_has_a_group() -> None:
+    assert groups_of(64).max() == 31
+    assert groups_of(8).tolist() == list(range(8))
+
+
+def test_intervals_are_widened_only_where_mass_is_left() -> None:
+    x = np.linspace(-3.0, 20.0, 129)
+    log_p = -0.5 * x**2
+    masses, _ = tail_masses(-3.0, 20.0, log_p)
+    assert np.exp(masses[0]) == pytest.approx(0.00135, rel=0.5)
+    wanted = wanted_interval(-3.0, 20.0, log_p)
+    assert wanted is not None
+    assert wanted[0] < -3.0
+    assert wanted[1] == 20.0
+    assert edge_noise(np.full(10, 0.5), np.zeros(10)) == (np.inf, np.inf)
+
+
+def test_the_search_gives_up_chains_that_are_lost() -> None:
+    starts = np.random.default_rng(0).normal(size=(16, 3))
+    starts[0] = 1e4
+    found = search(lambda x: -0.5 * jnp.sum(x**2), starts, gradients=6000, seed=0)
+    assert np.abs(found.last).max() < 6.0
+
+
+def test_thinned_draws_have_the_original_law() -> None:
+    x = np.random.default_rng(3).uniform(-6, 6, size=(4000, 16, 1))
+    draws = thinned(x, -0.5 * x[..., 0] ** 2, seed=0)
+    assert draws.shape[0] == 16
+    assert abs(draws.mean()) < 0.03
+    assert draws.std() == pytest.approx(1.0, abs=0.03)
+
+
+def test_target_marginals() -> None:
+    lam, root = np.linspace(0.0, 1.0, 5), np.array([0.0, 0.0, 4.0, 4.0])
+    optimal = TargetMarginal("optimal").log_density(lam, np.zeros(5), root)
+    assert optimal[-1] > optimal[0]
+    given = TargetMarginal("given", lambda x: -(x**2)).log_density(lam, np.zeros(5), root)
+    np.testing.assert_allclose(given, -(lam**2))
+
+
+def test_curves_map_keeps_the_groups() -> None:
+    curves = Curves(np.arange(3.0), np.ones(3), np.ones((4, 3))).map(np.arange(2.0), lambda x: x[:2] * 2)
+    assert curves.without.shape == (4, 2)
