@@ -62,7 +62,7 @@ class Ascents:
     Parameters
     ----------
     theta, height
-        The end of each, (n, dim), and its log density (n,).
+        The end of each, (n, dim), and its log density (n,); -inf where the start has none, or was not taken up.
     spread
         Typical standard deviation there in units of ``scale``, from the last curvature met, (n,).
     arrived

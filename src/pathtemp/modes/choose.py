@@ -12,6 +12,10 @@ from pathtemp.modes.search import Search
 SHORTER = 0.9
 """Length relative to that of the user's path from which the mixture is chosen."""
 
+SHORT = 3.0
+"""Length of the user's path up to which it is kept without a trial: it is easy already, and log z along it is what the
+user expects to see."""
+
 LEAST_SHARE = 1e-6
 """Estimated share below which a mode gets no leg of the mixture."""
 
@@ -22,8 +26,8 @@ def legs(search: Search) -> list[int]:
     return [k for k, mode in enumerate(search.modes) if not mode.law.flat and shares[k] > LEAST_SHARE]
 
 
-def why_not(model: Model, search: Search) -> str:
-    """Why no mixture is tried, in words; empty where one is."""
+def why_not(model: Model, search: Search, user: tuple[float, float]) -> str:
+    """Why no mixture is tried, in words; empty where one is. ``user`` is (lam reached, length) of the user's path."""
     if search.hopeless:
         return "the base as given: the starts found no isolated modes"
     if len(legs(search)) < 2:
@@ -32,6 +36,8 @@ def why_not(model: Model, search: Search) -> str:
         return "the base as given: it cannot be sampled, so a mixture with it would not be normalised"
     if model.dim > DENSE_DIM:
         return f"the base as given: beyond {DENSE_DIM} dimensions no local laws are made"
+    if user[0] >= 1.0 and user[1] <= SHORT:
+        return f"the base as given: its path is short, {user[1]:.2g}"
     return ""
 
 

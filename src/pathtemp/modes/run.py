@@ -14,6 +14,7 @@ from pathtemp.evaluate import energies_of, exact_draws
 from pathtemp.kernels.rounds import Record
 from pathtemp.model import Model
 from pathtemp.modes import choose, gates
+from pathtemp.modes.ascent import CHUNK, LANES
 from pathtemp.modes.search import BATCH, Search, base_stream, find_modes
 from pathtemp.modes.shares import mode_shares
 from pathtemp.modes.table import Modes
@@ -27,6 +28,9 @@ SEARCH_SHARE = 0.1
 
 MOST_SEARCH = 20_000
 """Gradient evaluations of that search where no budget is given."""
+
+LEAST_SEARCH = 4 * LANES * CHUNK
+"""Gradient evaluations of that search at least, enough for a few dozen starts."""
 
 LOOK_SHARE = 0.01
 """Share of the budget for each look at target draws."""
@@ -62,6 +66,8 @@ class ModesRun:
         seed: int,
         budget: float | None,
     ) -> None:
+        self.hints: FloatArray = np.empty((0, model.dim))
+        self.about = ""
         self._model, self._make, self._progress, self._seed = model, make_engine, progress, seed
         self._budget = budget
         self._run = AdaptiveRun(make_engine(model, start), progress)
@@ -86,6 +92,10 @@ class ModesRun:
     def limit(self) -> tuple[float, bool] | None:
         """How far the frozen rounds go, see :meth:`sample`."""
         return self._run.limit
+
+    def prepare(self, *, hints: FloatArray, about: str) -> None:
+        """Before the warm-up: points (n, dim) near modes that the user knows of, and how the base was made if by us."""
+        self.hints, self.about = hints, about
 
     @property
     def engine(self) -> Engine:
@@ -118,12 +128,14 @@ class ModesRun:
         engine, model = self.engine, self._model
         lam, theta = engine.pool.lam_theta()
         most = SEARCH_SHARE * budget if self._budget is not None else min(SEARCH_SHARE * budget, MOST_SEARCH)
+        most = max(most, LEAST_SEARCH)
         draws = (
             base_stream(model.sample_base, self._seed)
             if model.sample_base is not None
             else _again(theta[lam <= 0], self._rng)
         )
         scan = int(np.clip(budget / 6.0, 1024, 32768)) if model.sample_base is not None else 0
+        self._search.climb(self.hints, found_by="given", random=False, most_gradients=most)
         find_modes(self._search, draws, (lam, theta), most_gradients=most, scan=scan, rng=self._rng)
         self._pay()
 
@@ -137,7 +149,7 @@ class ModesRun:
         """Choose the base by the length of the path; the chosen path is annealed when this returns."""
         self._search.refine()
         self._known = len(self._search.modes)
-        self._why = choose.why_not(self._model, self._search)
+        self._why = choose.why_not(self._model, self._search, self._user_path)
         if self._why:
             return
         old = self._run
@@ -230,7 +242,7 @@ class ModesRun:
             starts_made=search.starts,
             unseen=float("nan") if search.hopeless else search.unseen,
             mixture=self._mixture,
-            why=self._why,
+            why="; ".join(filter(None, (self._why, self.about))),
         )
 
     def go_on(self, *, draws: int | None, budget: float | None) -> Run:

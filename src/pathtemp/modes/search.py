@@ -84,7 +84,7 @@ class Search:
         new = []
         if random:
             self.starts += int(np.count_nonzero(np.isfinite(ends.height)))
-        self.given_up += int(np.count_nonzero(~ends.arrived))
+            self.given_up += int(np.count_nonzero(np.isfinite(ends.height) & ~ends.arrived))
         for i in np.argsort(-ends.height):
             if not ends.arrived[i]:
                 continue
@@ -93,7 +93,7 @@ class Search:
             if k is None and len(self.modes) < MOST_MODES:
                 mode = self._describe(end, height, float(ends.spread[i]), found_by)
                 if mode.law.rise > HIGHEST_RISE:
-                    self.given_up += 1
+                    self.given_up += random
                     continue
                 k = len(self.modes)
                 self.modes.append(mode)
@@ -138,7 +138,7 @@ class Search:
     @property
     def hopeless(self) -> bool:
         """Whether there is no list of modes to complete: ridges, or a density that rises without end."""
-        return self.starts > 0 and (self.ridges or self.given_up > 0.5 * self.starts)
+        return self.ridges or self.given_up > 0.5 * self.starts
 
     @property
     def unseen(self) -> float:
