@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
+
 import jax
 import numpy as np
 import pytest
 import scipy.stats as st
-from stan_programs import EVERYTHING, INCLUDE, load, path
+from stan_programs import EVERYTHING, INCLUDE, load, opened, path
 
 from pathtemp._types import FloatArray
+from pathtemp.frontends.stan import opening
+from pathtemp.frontends.stan.build import Compilation, CompileError
 from pathtemp.frontends.stan.forward import forward_program, try_forward
+from pathtemp.frontends.stan.opening import compile_programs
 from pathtemp.frontends.stan.program import ALTERNATIVE, parse
 from pathtemp.frontends.stan.sampler import stein_z
 from pathtemp.frontends.stan.source import read_source
@@ -111,6 +117,23 @@ def test_draws_of_a_base_program_of_many_types() -> None:
         truth = st.truncnorm((2 - mean) / 2, np.inf, mean, 2)
         assert st.kstest(draws["above"][:, k], truth.cdf).pvalue > 1e-4
     assert st.kstest(draws["w"][:, 2], st.beta(3, 3).cdf).pvalue > 1e-4
+
+
+@pytest.mark.usefixtures("stanc_available")
+def test_where_the_draws_do_not_compile_the_densities_still_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[list[bool]] = []
+
+    def build(programs: Sequence[Compilation], **options: object) -> list[Path]:
+        asked.append([p.forward is not None for p in programs])
+        if any(p.forward for p in programs):
+            raise CompileError("program: the C++ compiler failed")
+        return [Path("library.so") for _ in programs]
+
+    monkeypatch.setattr(opening, "build_programs", build)
+    programs = compile_programs([opened("cauchy_pair"), opened("every_type")], progress=False)
+    assert asked == [[True, False], [False, False]]
+    assert [p.library for p in programs] == [Path("library.so")] * 2
+    assert programs[0].forward_instance(seed=0) is None
 
 
 @pytest.mark.usefixtures("compiled")

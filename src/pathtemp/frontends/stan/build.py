@@ -33,6 +33,10 @@ _STANC_FLAGS = ("--O1", f"--filename-in-msg={GENERATED}")
 _STANC_ERROR = re.compile(rf"['\"]{re.escape(GENERATED)}['\"], line (\d+), column (\d+)")
 
 
+class CompileError(InputError):
+    """What the C++ compiler said when it failed."""
+
+
 def stanc(source: Source, *flags: str) -> str:
     """Standard output of stanc; an error of the program is raised with the user's file and line."""
     folder = cache_folder()
@@ -233,7 +237,7 @@ def _run_together(artifacts: Sequence[Artifact], stage: int, check_interrupt: Ca
                     del running[key]
                     if process.returncode != 0:
                         log = _log(artifact).read_text(errors="replace")
-                        raise InputError(_compile_failure(artifact.name, process.returncode, log))
+                        raise CompileError(_compile_failure(artifact.name, process.returncode, log))
             time.sleep(0.02)
     finally:
         for _, process in running.values():

@@ -227,9 +227,12 @@ class _Recipe:
         if left == 2 and as_vector and parameter.kind == "matrix" and not any(map(_is_slice, indices)):
             matrix = parameter.name + (f"[{', '.join(indices)}]" if indices else "")
             element = f"{parameter.name}[{', '.join([*indices, _ROW, _COLUMN])}]"
-            at = f"({_COLUMN} - 1) * rows({matrix}) + {_ROW}"
-            body = self._element(tilde, parameter, element, [f"{AT}({a}, {at})" for a in tilde.arguments])
-            return f"for ({_COLUMN} in 1 : cols({matrix})) {{ for ({_ROW} in 1 : rows({matrix})) {{ {body} }} }}"
+            body = self._element(tilde, parameter, element, [f"{AT}({a}, {_INDEX})" for a in tilde.arguments])
+            # the number of the element is counted: stanc makes products of integers real numbers (--O1)
+            return (
+                f"{{ int {_INDEX} = 0; for ({_COLUMN} in 1 : cols({matrix})) {{ for ({_ROW} in 1 : rows({matrix})) {{ "
+                f"{_INDEX} += 1; {body} }} }} }}"
+            )
         raise NotGenerativeError(f"the elements of {tilde.left} are not plain")
 
     def _element(self, tilde: Tilde, parameter: Declaration, element: str, arguments: Iterable[str]) -> str:

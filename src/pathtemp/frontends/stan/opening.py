@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from pathtemp.errors import InputError
-from pathtemp.frontends.stan.build import FORWARD_FLAG, Compilation, build_programs, program_info, stanc
+from pathtemp.frontends.stan.build import FORWARD_FLAG, Compilation, CompileError, build_programs, program_info, stanc
 from pathtemp.frontends.stan.data import check_data, to_json
 from pathtemp.frontends.stan.forward import try_forward
 from pathtemp.frontends.stan.library import Instance, StanError
@@ -119,7 +119,17 @@ def open_program(program: Any, values: Mapping[str, Any], include_paths: Sequenc
 
 
 def compile_programs(opened: Sequence[Opened], *, progress: bool) -> list[Opened]:
-    """Compile those that are text, side by side."""
+    """Compile those that are text, side by side; without their draws where those do not compile."""
+    try:
+        return _compile(opened, progress=progress)
+    except CompileError as error:
+        if not any(item.forward for item in opened):
+            raise
+        log.info("no exact draws: %s", error)
+        return _compile([replace(item, forward=None) for item in opened], progress=progress)
+
+
+def _compile(opened: Sequence[Opened], *, progress: bool) -> list[Opened]:
     wanted = [Compilation(item.source, f"{item.name}.stan", item.forward) for item in opened if item.source is not None]
     libraries = iter(build_programs(wanted, progress=progress) if wanted else [])
     return [item if item.source is None else replace(item, library=next(libraries)) for item in opened]
