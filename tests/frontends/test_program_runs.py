@@ -144,13 +144,19 @@ def test_all_label_permutations_have_equal_shares_where_nuts_is_stuck(monkeypatc
 
 @SLOW
 def test_evidence_beside_smc_with_fewer_evaluations():
-    """The same number as ``pm.sample_smc`` within its spread, for fewer evaluations; the benchmark has all models."""
+    """The same number as ``pm.sample_smc`` within its spread, more precise, for fewer evaluations.
+
+    The standard error of one run of SMC comes from four chains and is itself uncertain by 40%: three runs are pooled.
+    """
     pytest.importorskip("pymc", reason="PyMC is not installed")
-    smc, ours = importlib.import_module("benchmarks.beside_smc").compared("regression, 7-d", seed=1)
-    assert ours["evaluations"] < smc["evaluations"]
-    assert ours["se"] < 1.2 * smc["se"]
-    assert abs(ours["z"]) < 3
-    assert abs(ours["value"] - smc["value"]) < 3 * np.hypot(ours["se"], smc["spread"])
+    compared = importlib.import_module("benchmarks.beside_smc").compared
+    pairs = [compared("regression, 7-d", seed=seed) for seed in range(3)]
+    for smc, ours in pairs:
+        assert ours["evaluations"] < smc["evaluations"]
+        assert abs(ours["z"]) < 3
+        assert abs(ours["value"] - smc["value"]) < 3 * np.hypot(ours["se"], smc["spread"])
+    smc_se, our_se = (np.sqrt(np.mean([pair[i]["se"] ** 2 for pair in pairs])) for i in (0, 1))
+    assert our_se < smc_se
 
 
 @SLOW
