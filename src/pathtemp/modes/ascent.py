@@ -32,7 +32,7 @@ MEMORY = 8
 MOST_STEPS = 80
 """Steps after which an ascent that has not arrived is given up."""
 
-CLOSE = 1e-4
+CLOSE = 1e-6
 """Newton decrement, in nats, at which an ascent has arrived: it is so far below the mode."""
 
 
@@ -78,10 +78,17 @@ class Ascents:
     gradients: int
 
 
-def ascend(log_density: LogDensity, starts: FloatArray, *, scale: FloatArray, most_gradients: float) -> Ascents:
+def ascend(
+    log_density: LogDensity,
+    starts: FloatArray,
+    *,
+    scale: FloatArray,
+    most_gradients: float,
+    most_steps: int = MOST_STEPS,
+) -> Ascents:
     """Climb from each of the ``starts`` (n, dim); ``scale`` (dim,) is the unit of each coordinate.
 
-    Once ``most_gradients`` are spent no further start is taken up; such starts have not arrived.
+    Once ``most_gradients`` are spent no further start is taken up. An ascent is given up after ``most_steps``.
 
     >>> ends = ascend(lambda x: -jnp.sum((x - 3.0) ** 2), np.zeros((2, 1)), scale=np.ones(1), most_gradients=1e4)
     >>> ends.arrived.tolist(), ends.theta.round(2).tolist()
@@ -105,7 +112,7 @@ def ascend(log_density: LogDensity, starts: FloatArray, *, scale: FloatArray, mo
             break
         lanes = jax.tree.map(np.array, climb(lanes, unit))
         spent += LANES * CHUNK
-        ended = (holds >= 0) & (lanes.arrived | (lanes.steps >= MOST_STEPS))
+        ended = (holds >= 0) & (lanes.arrived | (lanes.steps >= most_steps))
         rows = holds[ended]
         ends[rows], height[rows] = lanes.x[ended] * scale, lanes.height[ended]
         spread[rows], arrived[rows] = _spread(lanes)[ended], lanes.arrived[ended]
@@ -180,8 +187,8 @@ def _step(lane: Lane, height: Array, gradient: Array) -> Lane:
     uphill = uphill * jnp.minimum(1.0, longest / jnp.maximum(jnp.linalg.norm(uphill), 1e-300))
     # The memory may not know a flat direction yet: the widest it has met must show no rise either.
     widest = jnp.max(jnp.sum(moves**2, axis=1) * inverse)
-    close = (jnp.dot(gradient, uphill) < 2.0 * CLOSE) & (widest * steepness**2 < 100.0 * CLOSE)
-    close = close & (height - lane.height < 10.0 * CLOSE)
+    close = (jnp.dot(gradient, uphill) < 2.0 * CLOSE) & (widest * steepness**2 < 1000.0 * CLOSE)
+    close = close & (height - lane.height < 1000.0 * CLOSE)
     arrived = climbs & ((concave & close) | (steepness < 1e-9))
     # A refused step is cut to the top of the parabola through what is known of it.
     fitted = 0.5 * rise / jnp.maximum(rise + lane.height - height, 1e-300)

@@ -18,8 +18,8 @@ BLOCK = 64
 DENSE_DIM = 512
 """Largest dimension in which the whole matrix of curvatures is computed, at two gradients a dimension."""
 
-FLAT = 0.25
-"""Precision, in units of the base's spread, below which a direction counts as flat: the base is no wider there."""
+FLAT = 1e-3
+"""Precision, in units of the base's spread, below which a direction counts as flat: 30 times as wide as the base."""
 
 MOST_RANK = 64
 """Largest rank of the correlated part of a local law beyond as many dimensions."""
@@ -100,7 +100,7 @@ def local_law(
     """The local law at a mode, by differences of gradients, and the gradient evaluations it took.
 
     ``spread`` is a typical local standard deviation in units of ``scale`` (dim,), the base's spread; it sets the width
-    of the differences. No direction is taken to be wider than twice the base; beyond ``DENSE_DIM`` dimensions all
+    of the differences. No direction is taken to be wider than 30 times the base; beyond ``DENSE_DIM`` dimensions all
     directions have the width ``spread``. The centre is moved to the top of the parabola.
 
     >>> law, spent = local_law(lambda x: -2.0 * jnp.sum(x**2), np.zeros(1), 0.0, scale=np.ones(1), spread=0.5)

@@ -119,6 +119,10 @@ class ModesRun:
         """Frozen rounds; what a last look at the draws costs is kept back."""
         self._run.sample(budget - self._look_cost, until_done=until_done)
 
+    def sample_on(self) -> None:
+        """Frozen rounds until the limit that was set when the first of them began."""
+        self._run.sample_on()
+
     @property
     def _look_cost(self) -> float:
         return LOOK_SHARE * (10.0 * MOST_SEARCH if self._budget is None else self._budget)

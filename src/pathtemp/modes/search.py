@@ -11,8 +11,8 @@ from scipy.special import logsumexp
 
 from pathtemp._types import FloatArray, IntArray
 from pathtemp.evaluate import energies_of, exact_draws
-from pathtemp.modes.ascent import BoolArray, ascend
-from pathtemp.modes.dedupe import same_mode
+from pathtemp.modes.ascent import MOST_STEPS, BoolArray, ascend
+from pathtemp.modes.dedupe import near, same_mode
 from pathtemp.modes.local import Local, local_law
 from pathtemp.modes.refine import log_normal, log_student, refine
 from pathtemp.modes.unseen import unseen_share
@@ -30,6 +30,12 @@ MOST_MODES = 128
 NEGLIGIBLE_MASS = 1e-4
 """Modes whose estimated share is below this do not count as unseen, missing or few."""
 
+FAR = (4.0, 32.0)
+"""How far beyond its draws, in units of the base's spread, the search looks for modes that the base does not cover."""
+
+SAME_HEIGHT = 0.01
+"""Difference of log densities, in nats, within which two ends may lie on one ridge."""
+
 HIGHEST_RISE = 0.1
 """Rise of the log density, in nats, that curvature may promise beyond the end of an ascent that has arrived."""
 
@@ -45,7 +51,8 @@ class Mode:
     log_mass: float
     found_by: str
     starts: int
-    refined: bool
+    refined: bool = False
+    tested: bool = False
 
 
 class Search:
@@ -74,12 +81,22 @@ class Search:
         self.counts = self.counts + Counts(0, len(theta))
         return energies_of(self.path, theta)[:, 1]
 
-    def climb(self, theta: FloatArray, *, found_by: str, random: bool, most_gradients: float) -> list[int]:
+    def climb(
+        self,
+        theta: FloatArray,
+        *,
+        found_by: str,
+        random: bool,
+        most_gradients: float,
+        most_steps: int = MOST_STEPS,
+    ) -> list[int]:
         """Ascend from points (n, dim) and note where they end; returns the numbers of modes that are new.
 
         ``random`` starts count for the estimate of what is unseen; starts picked for a reason do not.
         """
-        ends = ascend(self.path.log_target, theta, scale=self.scale, most_gradients=most_gradients)
+        ends = ascend(
+            self.path.log_target, theta, scale=self.scale, most_gradients=most_gradients, most_steps=most_steps
+        )
         self.counts = self.counts + Counts(ends.gradients, 0)
         new = []
         if random:
@@ -105,7 +122,25 @@ class Search:
     def _describe(self, end: FloatArray, height: float, spread: float, found_by: str) -> Mode:
         law, gradients = local_law(self.path.log_target, end, height, scale=self.scale, spread=spread)
         self.counts = self.counts + Counts(gradients, 0)
-        return Mode(law, law.log_evidence, found_by, 0, refined=False)
+        return Mode(law, law.log_evidence, found_by, 0)
+
+    def isolate(self) -> None:
+        """Tell isolated modes from points of a ridge: draws of the local law lead back to the one, not to the other.
+
+        Both of two draws end elsewhere at the same height on a ridge.
+        """
+        fresh = [k for k, mode in enumerate(self.modes) if not (mode.tested or mode.law.flat)]
+        if len(self.modes) < 2 or not fresh:
+            return
+        around = [self.modes[k].law.spread_out(self._rng.standard_normal((2, len(self.scale)))) for k in fresh]
+        ends = ascend(self.path.log_target, np.concatenate(around), scale=self.scale, most_gradients=np.inf)
+        self.counts = self.counts + Counts(ends.gradients, 0)
+        for i, k in enumerate(fresh):
+            law, pair = self.modes[k].law, slice(2 * i, 2 * i + 2)
+            level = np.abs(ends.height[pair] - law.height) < SAME_HEIGHT
+            away = [near(law, theta) > 1.0 for theta in ends.theta[pair]]
+            flat = bool(np.all(level) and all(away))
+            self.modes[k] = replace(self.modes[k], law=replace(law, flat=flat), tested=True)
 
     def _belong(self, k: int, theta: FloatArray) -> BoolArray:
         """Which of the points (n, dim) most likely belong to mode k."""
@@ -180,8 +215,8 @@ def find_modes(
 ) -> None:
     """Climb from base draws and from draws (lam, theta) of the annealing pass until little is unseen; then scan.
 
-    ``base_draws(n)`` gives fresh draws of the base (n, dim). The scan looks at the density of ``scan`` base draws and
-    climbs from those that the modes known so far explain least.
+    ``base_draws(n)`` gives fresh draws of the base (n, dim). The scan looks at the density of ``scan`` base draws, and
+    of some further out, and climbs from those that the modes known so far explain least.
     """
     limit = search.counts.gradients + most_gradients
     along = spread_over_levels(*levels, rng)
@@ -192,17 +227,32 @@ def find_modes(
     while search.unseen > FEW_UNSEEN or search.starts < 2 * BATCH:
         for found_by, draw in (("base", base_draws), ("annealing", along)):
             search.climb(draw(BATCH), found_by=found_by, random=True, most_gradients=left())
+            search.isolate()
             if search.hopeless:
                 return
         if left() < 0.25 * most_gradients:
             break
-    theta = np.concatenate([base_draws(scan), levels[1]])
+    few = MOST_STEPS // 2
+    search.climb(outwards(base_draws(BATCH)), found_by="far", random=False, most_gradients=left(), most_steps=few)
+    theta = np.concatenate([base_draws(scan), outwards(base_draws(scan // 4)), levels[1]])
     log_q = search.log_target(theta)
     while left() > 0:
         picked = search.strange(theta, log_q, BATCH)
         if not search.climb(theta[picked], found_by="scan", random=False, most_gradients=left()):
             break
     search.refine()
+
+
+def outwards(theta: FloatArray) -> FloatArray:
+    """Draws (n, dim) of the base moved away from their centre, each by one of the factors ``FAR``.
+
+    >>> outwards(np.array([[-1.0], [0.0], [0.0], [1.0]])).ravel().tolist()
+    [-5.0, 0.0, 0.0, 33.0]
+    """
+    if len(theta) == 0:
+        return theta
+    factor = np.asarray(FAR)[np.arange(len(theta)) % len(FAR)]
+    return np.asarray(theta + factor[:, None] * (theta - np.median(theta, axis=0)))
 
 
 def spread_over_levels(lam: FloatArray, theta: FloatArray, rng: np.random.Generator) -> Callable[[int], FloatArray]:

@@ -28,9 +28,9 @@ class Modes:
     visits
         Tours that came by at lam = 1, (modes,).
     found_by
-        How each was found: by a start from the "base" or along the "annealing" pass, by the "scan" of the base's
-        draws for density that the known modes do not explain, from "draws" of the target between rounds, or from
-        a point that was "given".
+        How each was found: by a start from the "base", "far" outside it or along the "annealing" pass, by the
+        "scan" of the base's draws for density that the known modes do not explain, from "draws" of the target
+        between rounds, or from a point that was "given".
     starts
         Random starts that ended in each, (modes,).
     starts_made
