@@ -21,8 +21,10 @@ if TYPE_CHECKING:
     from pathtemp.frontends.numpyro import from_numpyro
     from pathtemp.frontends.pymc import from_pymc
     from pathtemp.frontends.stan import from_stan
+    from pathtemp.margin_check import diagnose_margin
     from pathtemp.margin_fit import MarginFit
     from pathtemp.model import Model
+    from pathtemp.path_sampling import path_sample
     from pathtemp.paths.margin import Margin
     from pathtemp.storage import load
     from pathtemp.tempering import temper
@@ -42,9 +44,11 @@ _HOMES = {
     "from_numpyro": "frontends.numpyro",
     "from_pymc": "frontends.pymc",
     "from_stan": "frontends.stan",
+    "diagnose_margin": "margin_check",
     "MarginFit": "margin_fit",
     "Model": "model",
     "Margin": "paths.margin",
+    "path_sample": "path_sampling",
     "load": "storage",
     "temper": "tempering",
 }
@@ -73,6 +77,7 @@ __all__ = [
     "Model",
     "bayes_factor",
     "compare",
+    "diagnose_margin",
     "divide_and_conquer",
     "estimators",
     "from_numpyro",
@@ -81,6 +86,7 @@ __all__ = [
     "function_base",
     "load",
     "normal",
+    "path_sample",
     "plots",
     "resume",
     "settings",

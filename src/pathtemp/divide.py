@@ -17,8 +17,9 @@ from pathtemp.model import Model
 from pathtemp.paths.geometric import GeometricPath
 from pathtemp.paths.margin import Margin, MarginPath, margin_path
 from pathtemp.progress import Progress, RichProgress, Silent
-from pathtemp.settings import DEFAULT, Settings
+from pathtemp.settings import DEFAULT, PaperSettings, Settings
 from pathtemp.walk.margins import MarginTask
+from pathtemp.walk.paper import PaperMargin
 from pathtemp.walk.targets import TargetMarginal
 
 BUDGET = 200_000.0
@@ -41,7 +42,7 @@ def divide_and_conquer(  # type: ignore[overload-overlap]
     budget: float = ...,
     chains: int | None = ...,
     seed: int = ...,
-    settings: Settings = ...,
+    settings: Settings | PaperSettings = ...,
     progress: bool | Progress = ...,
 ) -> MarginFit: ...
 
@@ -56,7 +57,7 @@ def divide_and_conquer(
     budget: float = ...,
     chains: int | None = ...,
     seed: int = ...,
-    settings: Settings = ...,
+    settings: Settings | PaperSettings = ...,
     progress: bool | Progress = ...,
 ) -> dict[str, MarginFit]: ...
 
@@ -70,7 +71,7 @@ def divide_and_conquer(
     budget: float = BUDGET,
     chains: int | None = None,
     seed: int = 0,
-    settings: Settings = DEFAULT,
+    settings: Settings | PaperSettings = DEFAULT,
     progress: bool | Progress = True,
 ) -> MarginFit | dict[str, MarginFit]:
     """Sample along one parameter, such as the scale of a funnel, as evenly as along a path, and so find its marginal.
@@ -97,7 +98,8 @@ def divide_and_conquer(
     seed
         The same seed gives the same draws.
     settings
-        ``pt.settings.DEFAULT`` with changes.
+        ``pt.settings.DEFAULT``, or ``pt.settings.PAPER`` for the paper's own engine: joint NUTS, the trapezoid and
+        kernels; it stops by k-hat, not by ``budget``.
     progress
         A progress bar, or an object with the methods of :class:`pathtemp.progress.Progress`.
 
@@ -115,32 +117,37 @@ def divide_and_conquer(
         raise InputError(f"model: expected a model from a front end, or a pt.Model, got a {type(model).__name__}")
     if not budget > 0:
         raise InputError(f"budget: it must be a positive number of gradient evaluations, and is {budget}")
-    settings = settings if chains is None else settings.replace(chains=chains)
+    changed: Settings | PaperSettings = settings if chains is None else settings.replace(chains=chains)
     margins = [margin] if isinstance(margin, str | Margin) else list(margin)
     if not margins:
         raise InputError("margin: the list is empty; name one parameter at least")
-    first = _starts(model, settings.chains, seed)
+    first = _starts(model, max(changed.chains, 64), seed)
     paths = [margin_path(model, one, first) for one in margins]
-    tasks = [
-        MarginTask(
-            model,
-            path,
-            _target(model, path, target_marginal, seed),
-            None if interval is None else unconstrained(path, interval),
-            budget,
-            seed,
-            settings,
-        )
-        for path in paths
-    ]
+    targets = [_target(model, path, target_marginal, seed) for path in paths]
+    intervals = [None if interval is None else unconstrained(path, interval) for path in paths]
+    tasks = [_task(model, *what, budget, seed, changed) for what in zip(paths, targets, intervals, strict=True)]
     use_compilation_cache()
     display = (RichProgress() if progress else Silent()) if isinstance(progress, bool) else progress
     fits: dict[str, MarginFit] = {}
     for task in tasks:
         fits[task.path.name], posterior = task.run(first, display)
         if len(posterior):
-            first = posterior[np.arange(settings.chains) % len(posterior)]
+            first = posterior[np.arange(max(changed.chains, 64)) % len(posterior)]
     return next(iter(fits.values())) if isinstance(margin, str | Margin) else fits
+
+
+def _task(
+    model: Model,
+    path: MarginPath,
+    target: TargetMarginal,
+    interval: tuple[float, float] | None,
+    budget: float,
+    seed: int,
+    settings: Settings | PaperSettings,
+) -> MarginTask | PaperMargin:
+    if isinstance(settings, PaperSettings):
+        return PaperMargin(model, path, target, interval, seed, settings)
+    return MarginTask(model, path, target, interval, budget, seed, settings)
 
 
 def _starts(model: Model, count: int, seed: int) -> FloatArray:

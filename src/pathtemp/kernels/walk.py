@@ -88,6 +88,8 @@ class WalkStep(NamedTuple):
     u
         Derivative by s of the log density along the orbit: dlog q(m(s) + F(s) z, lam(s)) |F(s)| / ds. Its mean given s
         is dlog z/ds (eq. gradient), and it varies far less than the derivative at fixed theta.
+    plain
+        Derivative by s at fixed theta, dlog q(theta, lam(s)) / ds, whose variance is Fisher's information.
     log_ratio
         Log of q |F| / normal(z): what bridge sampling needs for the absolute scale of z.
     theta, gradient
@@ -105,6 +107,7 @@ class WalkStep(NamedTuple):
     s: Array
     a: Array
     u: Array
+    plain: Array
     log_ratio: Array
     theta: Array
     gradient: Array
@@ -159,7 +162,8 @@ def iterate(
     lam = parameters.lam(new_s)
     by_theta, by_lam = path.gradients(theta, lam, args)
     (_, log_det), (d_theta, d_log_det) = jax.jvp(on_orbit, (new_s,), (jnp.ones(()),))
-    u = by_theta @ d_theta + by_lam * (parameters.interval[1] - parameters.interval[0]) + d_log_det
+    plain = by_lam * (parameters.interval[1] - parameters.interval[0])
+    u = by_theta @ d_theta + plain + d_log_det
     log_ratio = log_q + log_det + 0.5 * z @ z + z.shape[0] * HALF_LOG_2PI
 
     chart = transport.at(new_s)
@@ -172,7 +176,7 @@ def iterate(
     moved = Walker(jnp.where(accepted, proposal.theta, theta), a, jnp.where(accepted, new_log_q, log_q))
     rejected = jnp.sum(log_qs == -jnp.inf) + (new_log_q == -jnp.inf)
     jump = jnp.abs(new_s - s)
-    return moved, WalkStep(new_s, a, u, log_ratio, theta, by_theta, probability, jump, masses, rejected)
+    return moved, WalkStep(new_s, a, u, plain, log_ratio, theta, by_theta, probability, jump, masses, rejected)
 
 
 def _bin(parameters: WalkParameters, a: Array, cells: int) -> Array:
@@ -187,7 +191,7 @@ class WalkRecord(NamedTuple):
 
     Parameters
     ----------
-    s, a, u, log_ratio, acceptance
+    s, a, u, plain, log_ratio, acceptance
         As in :class:`WalkStep`, shape (n, C).
     theta, gradient, theta_a
         Draws of every second iteration and the gradients there, shape (n // 2, C, dim), and their a.
@@ -204,6 +208,7 @@ class WalkRecord(NamedTuple):
     s: Array
     a: Array
     u: Array
+    plain: Array
     log_ratio: Array
     acceptance: Array
     theta: Array
@@ -252,7 +257,10 @@ def make_round(
             spacing = spacing_of(u[1], shape.points)
             keys = jax.vmap(lambda c: jax.random.fold_in(key_chains, c))(jnp.arange(count))
             chains, made = jax.vmap(kernel, (0, 0, None, None, None))(keys, chains, steps, spacing, parameters)
-            kept = (made.s, made.a, made.u, made.log_ratio, made.acceptance, made.jump, steps, made.rejected)
+            kept = (
+                *(made.s, made.a, made.u, made.plain, made.log_ratio, made.acceptance),
+                *(made.jump, steps, made.rejected),
+            )
             return (chains, masses + made.masses), (kept, (made.theta, made.gradient, made.a))
 
         def block(carry: tuple[Walker, Array], i: Array) -> tuple[tuple[Walker, Array], Any]:
@@ -263,11 +271,12 @@ def make_round(
         (chains, masses), (kept, (theta, gradient, theta_a)) = jax.lax.scan(
             block, start, jnp.arange(shape.iterations).reshape(-1, THIN)
         )
-        s, a, u, log_ratio, acceptance, jump, leapfrogs, rejected = (x.reshape(-1, *x.shape[2:]) for x in kept)
+        s, a, u, plain, log_ratio, acceptance, jump, leapfrogs, rejected = (x.reshape(-1, *x.shape[2:]) for x in kept)
         return chains, WalkRecord(
             s,
             a,
             u,
+            plain,
             log_ratio,
             acceptance,
             theta,

@@ -26,7 +26,16 @@ from pathtemp.testing.gaussians import (
     high_dimensional_gaussian,
 )
 from pathtemp.testing.logistic import logistic_regression
+from pathtemp.testing.margins import (
+    MarginProblem,
+    eight_schools_flat,
+    eight_schools_prior,
+    hierarchical,
+    neal_funnel,
+    two_mode_scale,
+)
 from pathtemp.testing.mixtures import gaussian_mixture, mixture_1d, paper_mixture, unequal_modes
+from pathtemp.testing.narrow import narrow_mode
 from pathtemp.testing.problem import Problem
 from pathtemp.testing.quadrature import TabulatedDensity
 from pathtemp.testing.regression import conjugate_regression, unknown_scale_regression
@@ -59,6 +68,7 @@ ALL: dict[str, Callable[[], Problem]] = {
 
 __all__ = [
     "ALL",
+    "MarginProblem",
     "Problem",
     "TabulatedDensity",
     "beta_binomial",
@@ -66,17 +76,23 @@ __all__ = [
     "conjugate_regression",
     "constant_likelihood",
     "eight_schools",
+    "eight_schools_flat",
+    "eight_schools_prior",
     "eight_schools_tau",
     "flower",
     "funnel",
     "gaussian_mixture",
     "gaussian_scale",
     "harmonic_oscillators",
+    "hierarchical",
     "high_dimensional_gaussian",
     "logistic_regression",
     "mixture_1d",
+    "narrow_mode",
+    "neal_funnel",
     "paper_mixture",
     "student_modes",
+    "two_mode_scale",
     "unequal_modes",
     "unidentifiable_coin",
     "uniform_supports",

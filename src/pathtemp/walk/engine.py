@@ -149,9 +149,10 @@ class Walk:
         """
         width = self.high - self.low
         inside = self.inside(record.a)
-        s, u, theta, gradient = (np.asarray(x) for x in (record.s, record.u, record.theta, record.gradient))
+        s, u, plain = (np.asarray(x) for x in (record.s, record.u, record.plain))
+        theta, gradient = np.asarray(record.theta), np.asarray(record.gradient)
         self.pool.add(
-            Slopes(self.low + width * s[inside], u[inside] / width),
+            Slopes(self.low + width * s[inside], u[inside] / width, plain[inside] / width),
             self.lam_of(record.theta_a).ravel(),
             theta.reshape(-1, self.dim),
             gradient.reshape(-1, self.dim),
@@ -166,8 +167,8 @@ class Walk:
         for _ in range(PASSES):
             self.chart = refine(self.chart, *self.pool.draws())
         lam = np.linspace(self.low, self.high, CELLS + 1)
-        self.log_z, spread = self.pool.curve(lam)
-        log_c = self.log_z - self.target.log_density(lam, self.log_z, spread)
+        self.log_z, root, spread = self.pool.curve(lam)
+        log_c = self.log_z - self.target.log_density(lam, root, spread)
         self.log_c = np.maximum(log_c, log_c.max() - STEEPEST)
         self.parameters = self._parameters(pinned=pinned)
         shared = (old_lam >= self.low) & (old_lam <= self.high)

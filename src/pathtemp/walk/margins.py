@@ -73,6 +73,7 @@ class MarginTask:
 
     def run(self, starts: FloatArray, progress: Progress) -> tuple[MarginFit, FloatArray]:
         """The fit, and flat draws (n, dim) of the posterior; chains begin at ``starts`` (chains, dim)."""
+        starts = starts[np.arange(self.settings.chains) % len(starts)]
         progress.start(int(self.budget))
         try:
             progress.compile("search")
@@ -130,7 +131,7 @@ class MarginTask:
         thin = max(1, -(-theta.size // MOST_DRAWS))
         theta, lam_draws = theta[::thin], walk.lam_of(a[::thin])
         log_weight = np.interp(lam_draws, lam, walk.log_c)
-        flat = _join(self.path, theta.reshape(-1, walk.dim), lam_draws.ravel()).reshape(*a[::thin].shape, -1)
+        flat = join_flat(self.path, theta.reshape(-1, walk.dim), lam_draws.ravel()).reshape(*a[::thin].shape, -1)
         posterior = thinned(flat, log_weight, seed=self.seed)
         open_ends = self.interval is None
         beyond = check_beyond(walk, path_sampled.mean) if open_ends else None
@@ -205,7 +206,7 @@ def _split_one(coordinates: Coordinates, log_q: LogPath) -> Callable[[tuple[()],
     return one
 
 
-def _join(path: MarginPath, theta: FloatArray, lam: FloatArray) -> FloatArray:
+def join_flat(path: MarginPath, theta: FloatArray, lam: FloatArray) -> FloatArray:
     """Flat points (n, dim) of theta (n, dim - 1) and lam (n,)."""
     return in_blocks(_join_one, (path.coordinates,), (), (theta, lam))[0]
 

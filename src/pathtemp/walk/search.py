@@ -48,10 +48,12 @@ def search(
     seed: int,
     each: tuple[FloatArray, ...] = (),
     shared: tuple[Any, ...] = (),
+    give_up: bool = True,
 ) -> Found:
     """Run chains from ``starts`` (chains, dim) for about so many gradient evaluations over all chains.
 
-    ``log_density`` takes a point, one row of each array of ``each`` (rows by chain), and ``shared``.
+    ``log_density`` takes a point, one row of each array of ``each`` (rows by chain), and ``shared``. Chains that are
+    lost are given up where all chains have the same density (``give_up``).
 
     >>> found = search(lambda x: -0.5 * jnp.sum((x - 3.0) ** 2), np.zeros((8, 2)), gradients=4000, seed=0)
     >>> bool(np.all(np.abs(found.draws.mean(axis=(0, 1)) - 3.0) < 0.5))
@@ -70,7 +72,7 @@ def search(
         x, new_step, log_p, draws, leapfrogs = (np.array(part) for part in out)
         history.append(draws)
         spent += int(leapfrogs.sum()) * chains
-        if number < bursts // 2:
+        if give_up and number < bursts // 2:
             _replace_lost(x, new_step, log_p, rng)
         recent = np.concatenate(history[len(history) // 2 :]).reshape(-1, dim)
         old = spread

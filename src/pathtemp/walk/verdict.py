@@ -56,8 +56,8 @@ def judge(
     rhat, bulk, tail = gates.rhat_ess(draws)
     visits = np.histogram(s, BINS, (0.0, 1.0))[0].astype(float)
     edges = np.linspace(walk.low, walk.high, BINS + 1)
-    u = run.stacked("u")
-    local = np.array([_spread(s, u, low, low + 1.0 / BINS) for low in np.arange(BINS) / BINS]) / BINS
+    plain = run.stacked("plain")
+    local = np.array([_spread(s, plain, low, low + 1.0 / BINS) for low in np.arange(BINS) / BINS]) / BINS
     trips = int(run.trips.trips.sum())
     checks = [
         gates.check_rounds(len(run.records)),

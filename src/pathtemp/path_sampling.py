@@ -1,0 +1,212 @@
+"""Path sampling along any smooth q(theta, lam) (section 2.1): log z(lam), and draws at both ends of the path."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pathtemp._types import Array, FloatArray
+from pathtemp.compilation import use_compilation_cache
+from pathtemp.curve import LogZ
+from pathtemp.errors import InputError
+from pathtemp.fit import Fit
+from pathtemp.layout import Layout
+from pathtemp.links import A_MAX, A_MIN
+from pathtemp.model import Model
+from pathtemp.paths.function import FunctionPath, LogPath
+from pathtemp.progress import Progress, RichProgress, Silent
+from pathtemp.run import Counts, Run
+from pathtemp.settings import DEFAULT, Settings
+from pathtemp.walk.blocks import in_blocks
+from pathtemp.walk.engine import CELLS, Walk
+from pathtemp.walk.learn import flat_chart, refine
+from pathtemp.walk.run import WalkRun
+from pathtemp.walk.search import search
+from pathtemp.walk.targets import TargetMarginal
+from pathtemp.walk.verdict import judge
+from pathtemp.walk.weights import thinned
+
+BUDGET = 100_000.0
+"""Gradient evaluations where the user does not say."""
+
+SEARCH_SHARE = 0.15
+"""Share of the budget for the search that comes first, each chain at its own lam."""
+
+RADII = (8.0, 4.0, 2.0, 2.0)
+"""Half widths of the windows of the first fit of the transport, in distances of its nodes, from coarse to fine."""
+
+PINNED = 2
+"""First rounds in which every chain keeps its lam."""
+
+MARGINALS = {"uniform": "uniform", "min-variance": "optimal", "constant-kl": "constant-kl"}
+
+
+def path_sample(
+    log_q: LogPath,
+    dim: int,
+    interval: tuple[float, float] = (0.0, 1.0),
+    *,
+    args: tuple[Any, ...] = (),
+    starts: ArrayLike | None = None,
+    target_marginal: Literal["uniform", "min-variance", "constant-kl"] = "uniform",
+    budget: float = BUDGET,
+    chains: int | None = None,
+    seed: int = 0,
+    settings: Settings = DEFAULT,
+    progress: bool | Progress = True,
+    name: str = "path",
+) -> Fit:
+    """Sample jointly along a path of densities and estimate its normalising constant as a function of lam.
+
+    Parameters
+    ----------
+    log_q
+        Log density, not necessarily normalised, of one point at one lam, traceable by JAX and smooth in both:
+        ``(theta (dim,), lam (), *args) -> ()``. Theta is on the whole of R^dim.
+    dim
+        Dimension of theta.
+    interval
+        Where lam runs; log z is relative to its lower end.
+    args
+        Arrays handed to ``log_q``: other values of the same shapes compile nothing anew.
+    starts
+        Points (n, dim) from which the chains begin; standard normals where None.
+    target_marginal
+        How densely to sample along lam: ``"uniform"``; ``"min-variance"``, proportional to the root of E U^2, which
+        minimises the variance of log z; ``"constant-kl"``, proportional to the standard deviation of dlog q/dlam, so
+        that the densities change equally fast (appendix A). The last two are half uniform.
+    budget
+        Gradient evaluations to spend, over all chains and everything included.
+    chains, seed, settings, progress
+        As for :func:`pathtemp.temper`.
+    name
+        What summaries call it.
+
+    Returns
+    -------
+    A fit whose ``log_z`` is the curve over the interval, ``posterior`` and ``base`` draws at its upper and lower end.
+
+    >>> import pathtemp as pt
+    >>> def log_q(theta, lam):  # a normal whose scale goes from 1 to e
+    ...     return -0.5 * jnp.sum(theta**2) * jnp.exp(-2 * lam)
+    >>> fit = pt.path_sample(log_q, 3, (0.0, 1.0), budget=40_000, progress=False)
+    >>> round(float(fit.log_z(1.0)), 2)  # log z = 3 lam
+    3.0
+    """
+    _check(log_q, dim, interval, args, target_marginal, budget)
+    settings = settings if chains is None else settings.replace(chains=chains)
+    args = tuple(jax.tree.map(jnp.asarray, args))
+    low, high = float(interval[0]), float(interval[1])
+    theta, lam = _begin(starts, dim, settings.chains, seed), _strata(low, high, settings.chains)
+    use_compilation_cache()
+    display = (RichProgress() if progress else Silent()) if isinstance(progress, bool) else progress
+    display.start(int(budget))
+    try:
+        display.compile("search")
+        path = FunctionPath(log_q)
+        found = search(
+            log_q,
+            theta,
+            gradients=SEARCH_SHARE * budget,
+            seed=seed,
+            each=(lam,),
+            shared=args,
+            give_up=False,
+        )
+        draws = found.draws.reshape(-1, dim)
+        at = np.tile(lam, len(found.draws))
+        gradient = in_blocks(_gradient, (log_q,), args, (draws, at))[0]
+        chart = flat_chart((low, high), draws)
+        for radius in RADII:
+            chart = refine(chart, at, draws, gradient, radius=radius)
+        target = TargetMarginal(MARGINALS[target_marginal])
+        display.compile("round")
+        walk = Walk(path, args, chart, (found.last, lam), (A_MIN, 1.0 - A_MAX), target, settings, seed)
+        walk.counts = found.counts + Counts(len(draws), 0)
+        if walk.counts.gradients + 6 * walk.round_gradients > budget:
+            raise InputError(
+                f"budget: {budget:.0f} gradient evaluations are too few for {settings.chains} chains; "
+                f"give {walk.counts.gradients + 10 * walk.round_gradients:.0f} at least, or fewer chains"
+            )
+        run = WalkRun(walk, display, widen=False)
+        run.adapt(budget, pinned=PINNED)
+        run.sample(budget)
+    finally:
+        display.finish()
+    model = Model(lambda x: log_q(x, low, *args), lambda x: log_q(x, high, *args), Layout({"theta": (dim,)}), name=name)
+    return Fit.from_run(_outcome(run), model, seed=seed, settings=settings)
+
+
+def _outcome(run: WalkRun) -> Run:
+    walk = run.walk
+    path_sampled, rao_blackwell = run.curves()
+    theta, a = run.stacked("theta"), run.stacked("theta_a")
+    r = 1.0 - np.abs(1.0 - a)
+    at_end, at_start = (
+        thinned(theta, np.where(here, 0.0, -np.inf), seed=walk.seed)
+        for here in (r > 1.0 - walk.ends[1], r < walk.ends[0])
+    )
+    every_a = run.stacked("a").T
+    return Run(
+        target=at_end,
+        base=at_start,
+        a=every_a,
+        lam=walk.lam_of(every_a),
+        delta=run.stacked("plain").T / (walk.high - walk.low),
+        log_z=LogZ(
+            np.linspace(walk.low, walk.high, CELLS + 1),
+            path_sampled.mean - path_sampled.mean[0],
+            path_sampled.se(lambda curve: curve - curve[0]),
+        ),
+        history=tuple(run.history),
+        diagnostics=judge(run, path_sampled, rao_blackwell, at_end, margin=False),
+        counts=walk.counts,
+        seconds=dict(walk.seconds),
+    )
+
+
+def _check(log_q: Any, dim: int, interval: Any, args: tuple[Any, ...], target_marginal: str, budget: float) -> None:
+    if not callable(log_q):
+        raise InputError(f"log_q: expected a function of (theta, lam), got a {type(log_q).__name__}")
+    if not (isinstance(dim, int) and dim >= 1):
+        raise InputError(f"dim: it must be a whole number, 1 at least, and is {dim!r}")
+    if not (np.size(interval) == 2 and np.all(np.isfinite(interval)) and interval[0] < interval[1]):
+        raise InputError(f"interval: expected two finite numbers, the lower first, and it is {interval!r}")
+    if target_marginal not in MARGINALS:
+        raise InputError(f"target_marginal: expected one of {', '.join(MARGINALS)}, got {target_marginal!r}")
+    if not budget > 0:
+        raise InputError(f"budget: it must be a positive number of gradient evaluations, and is {budget}")
+    point = jax.ShapeDtypeStruct((dim,), jnp.float64)
+    try:
+        out = jax.eval_shape(log_q, point, jax.ShapeDtypeStruct((), jnp.float64), *args)
+    except Exception as error:
+        reason = str(error).strip().splitlines()[0]
+        raise InputError(
+            f"log_q: it fails on a point with {dim} coordinates ({type(error).__name__}: {reason})"
+        ) from error
+    if getattr(out, "shape", None) != () or out.dtype != jnp.float64:
+        raise InputError("log_q: it must return one float64 number (sum over data; make data after importing pathtemp)")
+
+
+def _begin(starts: ArrayLike | None, dim: int, chains: int, seed: int) -> FloatArray:
+    if starts is None:
+        return np.random.default_rng(seed).normal(size=(chains, dim))
+    points = np.asarray(starts, float)
+    if points.ndim != 2 or points.shape[1] != dim or len(points) == 0 or not np.isfinite(points).all():
+        raise InputError(f"starts: expected finite points of shape (n, {dim}), and it has shape {points.shape}")
+    return np.asarray(points[np.arange(chains) % len(points)])
+
+
+def _strata(low: float, high: float, chains: int) -> FloatArray:
+    """Lam of each chain while it is held: equispaced, in an order that spreads neighbours in the list of starts."""
+    order = np.random.default_rng(0).permutation(chains)
+    return np.asarray(low + (high - low) * (order + 0.5) / chains)
+
+
+def _gradient(log_q: LogPath) -> Callable[[tuple[Any, ...], Array, Array], tuple[Array]]:
+    return lambda args, theta, lam: (jax.grad(log_q)(theta, lam, *args),)
