@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import time
 from collections.abc import Callable
@@ -68,10 +67,9 @@ def target(program: Any, data: Any) -> StanDensity:
 def from_c(density: StanDensity, count: int) -> Callable[[], object]:
     """``count`` gradients of one chain, one after the other, called from C."""
     dim = density.instance.dim
-    theta, gradient, value = np.full(dim, 0.1), np.empty(dim), ctypes.c_double()
-    pointers = [theta.ctypes.data, ctypes.addressof(value), gradient.ctypes.data]
+    theta, gradient, value = np.full(dim, 0.1), np.empty(dim), np.empty(1)
     repeat = loaded_bridge().pathtemp_repeat
-    return lambda: (repeat(density.number, dim, count, *pointers), theta, gradient)  # which keeps the arrays alive
+    return lambda: repeat(density.number, dim, count, *(x.ctypes.data for x in (theta, value, gradient)))
 
 
 def from_xla(density: StanDensity, count: int) -> Callable[[], object]:
@@ -95,8 +93,8 @@ def batch(density: StanDensity, count: int, *, together: bool) -> Callable[[], o
     return lambda: loop(x).block_until_ready()
 
 
-def least(*actions: Callable[[], object], repeats: int = 15) -> list[float]:
-    """Least seconds of each action, taken in turns so that what else runs on the machine meets all alike."""
+def least(*actions: Callable[[], object], repeats: int = 100) -> list[float]:
+    """Least seconds of each action, taken in turns; short ones, many times, find the moments when a core is free."""
     for action in actions:
         action()
     times = [[_seconds(action) for action in actions] for _ in range(repeats)]
@@ -109,13 +107,13 @@ def _seconds(action: Callable[[], object]) -> float:
     return time.perf_counter() - began
 
 
-def overhead(density: StanDensity, count: int = 5000) -> tuple[float, float]:
+def overhead(density: StanDensity, count: int = 500) -> tuple[float, float]:
     """Microseconds of a gradient of one chain, called from C and from XLA."""
     c, xla = least(from_c(density, count), from_xla(density, count))
     return c / count * 1e6, xla / count * 1e6
 
 
-def sharing(density: StanDensity, count: int = 50) -> tuple[float, float]:
+def sharing(density: StanDensity, count: int = 10) -> tuple[float, float]:
     """Microseconds of a gradient of 32 chains, one by one and as one batch."""
     one, many = least(batch(density, count, together=False), batch(density, count, together=True))
     return one / count / CHAINS * 1e6, many / count / CHAINS * 1e6
