@@ -182,6 +182,12 @@ class AdaptiveRun:
             engine.seconds["sample"] += time.perf_counter() - begin
             self.after_round()
 
+    def sample_on(self) -> None:
+        """Frozen rounds until the limit that was set when the first of them began."""
+        assert self.limit is not None
+        budget, until_done = self.limit
+        self.sample(budget, until_done=until_done)
+
     def _done(self) -> bool:
         """All draws are there, log z is precise and tours are many; the verdict itself is left to the end."""
         engine = self.engine

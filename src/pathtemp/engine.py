@@ -203,7 +203,7 @@ class Engine:
     @property
     def round_gradients(self) -> float:
         """Gradient evaluations that a round costs on average."""
-        return self.settings.chains * self.settings.iterations * (self.leapfrogs + 1) / 2
+        return self.settings.round_gradients_in(self.model.dim)
 
     def adapt_steps(self, record: Record) -> None:
         """Move the step sizes towards the target acceptance."""

@@ -26,8 +26,7 @@ from pathtemp.summary import Summary, summarise
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from pathtemp.adapt import AdaptiveRun
-    from pathtemp.modes.run import ModesRun
+    from pathtemp.checkpoint.carry_out import Continuation
 
 
 class LogEvidence(NamedTuple):
@@ -92,7 +91,7 @@ class Fit:
     versions: dict[str, str] = field(default_factory=dict)
     created_at: str = ""
     model: Model | None = None
-    continuation: AdaptiveRun | ModesRun | None = None
+    continuation: Continuation | None = None
 
     @classmethod
     def from_run(
@@ -103,7 +102,7 @@ class Fit:
         seed: int,
         settings: Settings | PaperSettings,
         versions: Mapping[str, str] | None = None,
-        continuation: AdaptiveRun | ModesRun | None = None,
+        continuation: Continuation | None = None,
     ) -> Fit:
         """Name and constrain what an engine hands over."""
         return cls(
@@ -206,6 +205,17 @@ class Fit:
         from pathtemp.storage import save
 
         save(self, path)
+
+    def report(self, path: str | os.PathLike[str]) -> None:
+        """Write one HTML page that needs nothing else: the verdict, figures, checks with advice, settings, versions."""
+        from pathtemp.report.page import write_report
+
+        write_report(self, path)
+
+    def _repr_html_(self) -> str:
+        from pathtemp.report.page import small
+
+        return small(self)
 
     def __repr__(self) -> str:
         evidence, sizes = self.log_marginal_likelihood, self.posterior.sizes

@@ -86,3 +86,19 @@ def model(target: Callable[[Any], Array], base: Any, *, name: str = "model") -> 
         raise InputError(f"target: expected a function returning a log density, got a {type(target).__name__}")
     psi: Base = as_base(base)
     return Model(psi.log_prob, flat_log_prob(target, psi.layout), psi.layout, psi.sample, name=name)
+
+
+def the_model(where: str, whole: Model | None, target: Callable[[Any], Array] | None, base: Any) -> Model:
+    """The model that the user gave to the function called ``where``: whole, or as target and base."""
+    if whole is not None:
+        if target is not None or base is not None:
+            raise InputError(f"{where}: give either a model, or target= and base=, not both")
+        if not isinstance(whole, Model):
+            raise InputError(
+                f"model: expected a model from a front end, got a {type(whole).__name__}; "
+                "a log density goes to target=, with base="
+            )
+        return whole
+    if target is None or base is None:
+        raise InputError(f"{where}: give a model, or both target= and base=")
+    return model(target, base)

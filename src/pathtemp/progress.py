@@ -204,3 +204,10 @@ def round_line(rounds: int, tours: int, record: RoundRecord) -> str:
     if not math.isnan(record.khat):
         parts.append(f"k-hat {record.khat:.2f}")
     return "   ".join(parts)
+
+
+def display(progress: bool | Progress) -> Progress:
+    """The bar, silence, or the user's own display."""
+    if isinstance(progress, bool):
+        return RichProgress() if progress else Silent()
+    return progress

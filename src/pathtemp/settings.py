@@ -71,6 +71,14 @@ class Settings:
         """
         return int(dim**0.25) if self.leapfrogs is None else self.leapfrogs
 
+    def round_gradients_in(self, dim: int) -> float:
+        """Gradient evaluations that a round costs on average in ``dim`` dimensions.
+
+        >>> Settings().round_gradients_in(10)
+        2048.0
+        """
+        return self.chains * self.iterations * (self.leapfrogs_in(dim) + 1) / 2
+
     def replace(self, **changes: Any) -> Settings:
         """A copy with some fields changed.
 

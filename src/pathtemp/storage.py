@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 import os
-import uuid
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
+from pathtemp.atomic import write_whole
 from pathtemp.codec import decode, encode
 from pathtemp.errors import InputError
 from pathtemp.escape import unescape_names
 from pathtemp.fit import Fit
+from pathtemp.margin_fit import MARGIN, with_margin
 
 FORMAT = 1
 """Version of the layout of the file; raised when an older pathtemp could not read it."""
@@ -24,7 +24,7 @@ OWN_GROUP = "pathtemp"
 RECORD = "record"
 IN_RECORD = (
     *("log_z", "diagnostics", "history", "counts", "seconds", "settings"),
-    *("seed", "name", "exact_base", "versions", "created_at"),
+    *("seed", "name", "exact_base", "modes", "versions", "created_at"),
 )
 
 
@@ -38,16 +38,12 @@ def save(fit: Fit, path: str | os.PathLike[str]) -> None:
         raise InputError(f"save: there is no folder {place.parent}; make it first")
     if place.is_dir():
         raise InputError(f"save: {place} is a folder; give the name of a file in it")
-    beside = place.with_name(f".pathtemp-{uuid.uuid4().hex}.tmp")
+    content = _content(_tree(fit))
     try:
-        _write(_tree(fit), beside)
-        os.replace(beside, place)
+        write_whole(place, content)
     except OSError as error:
         reason = f"save: could not write {place}, which is as it was before ({error.strerror})"
         raise OSError(error.errno, reason) from error
-    finally:
-        beside.unlink(missing_ok=True)
-    _sync_folder(place.parent)
 
 
 def load(path: str | os.PathLike[str]) -> Fit:
@@ -61,10 +57,13 @@ def load(path: str | os.PathLike[str]) -> Fit:
     try:
         with h5netcdf.File(place, "r") as file:
             written = int(file.attrs.get("pathtemp_format", 0))
+            unfinished = "pathtemp_checkpoint" in file.attrs
             size = _size(file)
     except Exception as error:
         reason = f"load: {place} is not a netCDF file, or was cut short or damaged ({_first_line(error)})"
         raise InputError(reason) from error
+    if unfinished:
+        raise InputError(f"load: {place} is the checkpoint of a run; go on with it by pt.resume, which gives the fit")
     if written < 1:
         raise InputError(f"load: {place} is a netCDF file, but not a fit that pathtemp saved")
     if written > FORMAT:
@@ -92,28 +91,14 @@ def _tree(fit: Fit) -> xr.DataTree:
     return tree
 
 
-def _write(tree: xr.DataTree, place: Path) -> None:
+def _content(tree: xr.DataTree) -> bytes | memoryview:
     # Without a fill value NaNs are kept as they are, bit by bit.
     plain = {
         node.path: {name: {"_FillValue": None} for name, x in node.variables.items() if x.dtype.kind == "f"}
         for node in tree.subtree
     }
     # Made in memory first: HDF5 does not survive a disk that is full half way.
-    content = tree.to_netcdf(engine="h5netcdf", encoding=plain)
-    with place.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make the move itself last through a power cut, where the system can sync a folder (not all can)."""
-    with contextlib.suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+    return tree.to_netcdf(engine="h5netcdf", encoding=plain)
 
 
 def _size(group: Any) -> int:
@@ -130,4 +115,7 @@ def _read(place: Path) -> Fit:
     own = groups[OWN_GROUP]
     record = decode(str(own[RECORD].item()), {str(name): x.values for name, x in own.data_vars.items()})
     posterior, base, path = (unescape_names(groups[name]) for name in ("posterior", "prior", "sample_stats"))
-    return Fit(posterior=posterior, base=base, path=path, **{name: record[name] for name in IN_RECORD})
+    fit = Fit(
+        posterior=posterior, base=base, path=path, **{name: record[name] for name in IN_RECORD if name in record}
+    )
+    return with_margin(fit, groups) if MARGIN in groups else fit

@@ -119,7 +119,7 @@ def posterior_table(posterior: xr.Dataset, *, rows: int | None = None) -> pd.Dat
     from arviz_base.labels import BaseLabeller
     from arviz_stats import summary
 
-    if posterior.sizes.get("draw", 0) < FEWEST_DRAWS:
+    if rows == 0 or posterior.sizes.get("draw", 0) < FEWEST_DRAWS:
         return pd.DataFrame()
     labeller = BaseLabeller()
     scalars = list(islice(xarray_var_iter(posterior, skip_dims=set(SAMPLE_DIMS)), rows))

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any, Literal
 
-from pathtemp._types import Array
-from pathtemp.adapt import AdaptiveRun
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pathtemp._types import Array, FloatArray
+from pathtemp.checkpoint.carry_out import carry_out
+from pathtemp.checkpoint.file import new_place
+from pathtemp.checkpoint.plan import Plan, make_run
 from pathtemp.compilation import use_compilation_cache
-from pathtemp.engine import Engine
 from pathtemp.errors import InputError
 from pathtemp.fit import Fit
-from pathtemp.inputs import check_model, starts
-from pathtemp.model import Model
-from pathtemp.model import model as join
-from pathtemp.modes.run import ModesRun, Start
-from pathtemp.progress import Progress, RichProgress, Silent
+from pathtemp.inputs import check_density, check_model, starts
+from pathtemp.model import Model, the_model
+from pathtemp.modes.reference import Reference
+from pathtemp.modes.reference import reference as make_reference
+from pathtemp.modes.run import ModesRun
+from pathtemp.progress import Progress, display
 from pathtemp.seeds import seed_word
 from pathtemp.settings import DEFAULT, PaperSettings, Settings
 
@@ -34,13 +40,15 @@ def temper(
     *,
     target: Callable[[Any], Array] | None = None,
     base: Any = None,
+    dim: int | None = None,
     draws: int | None = None,
     chains: int | None = None,
     budget: float | None = None,
     seed: int = 0,
-    modes: Literal["auto", "off"] = "auto",
+    modes: Literal["auto", "off"] | ArrayLike = "auto",
     settings: Settings | PaperSettings = DEFAULT,
     progress: bool | Progress = True,
+    checkpoint: str | os.PathLike[str] | None = None,
 ) -> Fit:
     """Sample a target that ordinary samplers get stuck in, by tempering it continuously from a base.
 
@@ -55,6 +63,9 @@ def temper(
         What the path starts from: ``pt.normal(...)``, a NumPyro or other distribution with ``log_prob`` and
         ``sample``, a dict of distributions by name, or ``pt.function_base(...)``. It should be wider than the target
         and cover its modes; the prior is a natural choice.
+    dim
+        Without a base: the length of the flat vector that ``target`` takes. A wide base is then built from the modes
+        that ascents around the origin find, with a warning how far they looked.
     draws
         Target draws to keep for each chain; by default about 4000 over all chains.
     chains
@@ -67,11 +78,15 @@ def temper(
     modes
         "auto" looks for separated modes, lists them in ``fit.modes`` with an estimate of what is unseen, and starts
         the path from a mixture of them and the base where that is measured to shorten it; "off" does not.
+        Points (n, dim) on the unconstrained scale, near modes that you know of, are further starts of that search.
         The paper's engine never does.
     settings
         ``pt.settings.DEFAULT``, or ``pt.settings.PAPER`` for the paper's own engine.
     progress
         A progress bar, or an object with the methods of :class:`pathtemp.progress.Progress`.
+    checkpoint
+        File, or folder, for the whole state of the run, written after every round; ``pt.resume`` goes on from it.
+        Without one, too, Ctrl-C gives the fit of the rounds so far, with a verdict that says so.
 
     Returns
     -------
@@ -85,72 +100,86 @@ def temper(
     True
     """
     word = seed_word(seed)
-    whole = _model(model, target, base)
-    if modes not in ("auto", "off"):
-        raise InputError(f'modes: it must be "auto" or "off", and is {modes!r}')
-    display = _display(progress)
+    reference = _reference(model, target, base, dim, seed=word)
+    whole = the_model("temper", model, target, base if reference is None else reference.base)
+    hints = _hints(modes, whole.dim)
+    shown = display(progress)
+    place = None if checkpoint is None else new_place(checkpoint)
     use_compilation_cache()
     if isinstance(settings, PaperSettings):
         from pathtemp.paper import run_paper
 
+        if place is not None:
+            raise InputError("checkpoint: the paper's engine keeps none; leave it out, or use the default settings")
         changed = settings if chains is None else settings.replace(chains=chains)
         theta = starts(whole, count=max(changed.chains, 64), seed=word)
         check_model(whole, theta)
         try:
-            run = run_paper(whole, seed=word, draws=draws, settings=changed, progress=display.round)
+            run = run_paper(whole, seed=word, draws=draws, settings=changed, progress=shown.round)
         finally:
-            display.finish()
+            shown.finish()
         return Fit.from_run(run, whole, seed=seed, settings=changed)
     settings = settings if chains is None else settings.replace(chains=chains)
-    return _temper(
-        whole, draws=draws, budget=budget, seed=seed, look=modes == "auto", settings=settings, display=display
-    )
+    plan = _plan(whole, draws=draws, budget=budget, seed=seed, look=hints is not None, settings=settings)
+    theta = starts(whole, count=settings.chains, seed=word)
+    ready = make_run(plan, whole, (theta, check_model(whole, theta)), shown)
+    if isinstance(ready, ModesRun) and hints is not None:
+        ready.prepare(hints=hints, about="" if reference is None else reference.about)
+    if reference is not None:
+        ready.engine.counts = reference.counts
+    return carry_out(ready, plan, whole, shown, place)
 
 
-def _temper(
-    model: Model,
-    *,
-    draws: int | None,
-    budget: float | None,
-    seed: int,
-    look: bool,
-    settings: Settings,
-    display: Progress,
-) -> Fit:
-    """The default engine; ``look`` for separated modes, or not."""
+def _plan(model: Model, *, draws: int | None, budget: float | None, seed: int, look: bool, settings: Settings) -> Plan:
+    """What a run of the default engine is to do; ``look`` for separated modes, or not."""
     if budget is not None and not budget > 0:
         raise InputError(f"budget: it must be a positive number of gradient evaluations, and is {budget}")
     if draws is not None and draws < 1:
         raise InputError(f"draws: at least one per chain is needed, and it is {draws}")
-    kept = _room(model, settings, budget) if draws is None else draws
+    round_gradients = settings.round_gradients_in(model.dim)
     most = MOST_GRADIENTS if budget is None else budget
-    word = seed_word(seed)
-    theta = starts(model, count=settings.chains, seed=word)
-    energies = check_model(model, theta)
-    # Without a budget the run goes on until the draws are there.
-    must_draw = draws is not None or budget is None
-
-    def make_engine(model: Model, start: Start) -> Engine:
-        return Engine(model, seed=word, draws=kept, must_draw=must_draw, settings=settings, start=start)
-
-    run: AdaptiveRun | ModesRun
-    if look:
-        run = ModesRun(model, (theta, energies), make_engine, display, seed=word, budget=budget)
-    else:
-        run = AdaptiveRun(make_engine(model, (theta, energies)), display)
-    round_gradients = run.engine.round_gradients
     if most < 4 * round_gradients:
         raise InputError(
             f"budget: {most:.0f} gradient evaluations are too few for {settings.chains} chains; "
             f"give {4 * round_gradients:.0f} at least, or fewer chains"
         )
-    display.start(int(most))
-    try:
-        run.warm_up(most if budget is not None else min(most, 100 * round_gradients))
-        run.sample(most, until_done=budget is None)
-    finally:
-        display.finish()
-    return Fit.from_run(run.result(), model, seed=seed, settings=settings, continuation=run)
+    return Plan(
+        seed=seed,
+        settings=settings,
+        draws=_room(model, settings, budget) if draws is None else draws,
+        # Without a budget the run goes on until the draws are there.
+        must_draw=draws is not None or budget is None,
+        budget=budget,
+        warm=most if budget is not None else min(most, 100 * round_gradients),
+        most=most,
+        look=look,
+    )
+
+
+def _reference(
+    model: Model | None, target: Callable[[Any], Array] | None, base: Any, dim: int | None, *, seed: int
+) -> Reference | None:
+    """The base of a target that came with its dimension alone."""
+    if dim is None:
+        return None
+    if model is not None or base is not None:
+        raise InputError("dim: it goes with target= alone, where there is no base; leave it out")
+    if target is None:
+        raise InputError("temper: dim= needs target=")
+    check_density("target", target, dim)
+    return make_reference(target, dim, seed=seed)
+
+
+def _hints(modes: Literal["auto", "off"] | ArrayLike, dim: int) -> FloatArray | None:
+    """Points (n, dim) from which modes are looked for besides; None not to look."""
+    if isinstance(modes, str):
+        if modes not in ("auto", "off"):
+            raise InputError(f'modes: it must be "auto", "off" or points (n, dim), and is {modes!r}')
+        return np.empty((0, dim)) if modes == "auto" else None
+    points = np.asarray(modes, float)
+    if points.ndim != 2 or points.shape[1] != dim or not np.isfinite(points).all():
+        raise InputError(f"modes: expected finite points of shape (n, {dim}), got shape {points.shape}")
+    return points
 
 
 def _room(model: Model, settings: Settings, budget: float | None) -> int:
@@ -161,24 +190,3 @@ def _room(model: Model, settings: Settings, budget: float | None) -> int:
     iterations = budget / settings.chains / (0.5 * (settings.leapfrogs_in(model.dim) + 1))
     most = MOST_NUMBERS // (settings.chains * max(model.dim, 1))
     return max(1, min(max(enough, int(0.25 * iterations)), most))
-
-
-def _model(model: Model | None, target: Callable[[Any], Array] | None, base: Any) -> Model:
-    if model is not None:
-        if target is not None or base is not None:
-            raise InputError("temper: give either a model, or target= and base=, not both")
-        if not isinstance(model, Model):
-            raise InputError(
-                f"model: expected a model from a front end, got a {type(model).__name__}; "
-                "a log density goes to target=, with base="
-            )
-        return model
-    if target is None or base is None:
-        raise InputError("temper: give a model, or both target= and base=")
-    return join(target, base)
-
-
-def _display(progress: bool | Progress) -> Progress:
-    if isinstance(progress, bool):
-        return RichProgress() if progress else Silent()
-    return progress

@@ -1,0 +1,110 @@
+"""``pt.resume``: a run goes on from its checkpoint as if it had never stopped."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from pathtemp._types import Array, FloatArray
+from pathtemp.checkpoint.carry_out import about, carry_out
+from pathtemp.checkpoint.file import place_of, read_last
+from pathtemp.checkpoint.plan import Plan, make_run
+from pathtemp.checkpoint.state import restore
+from pathtemp.compilation import use_compilation_cache
+from pathtemp.errors import InputError
+from pathtemp.evaluate import energies_of
+from pathtemp.fit import Fit
+from pathtemp.model import Model, the_model
+from pathtemp.modes.reference import reference
+from pathtemp.paths.geometric import GeometricPath
+from pathtemp.progress import Progress, display
+from pathtemp.seeds import seed_word
+
+SAME = 1e-6
+"""Relative difference of log densities within which a model counts as the one that the checkpoint was made with."""
+
+
+def resume(
+    path: str | os.PathLike[str],
+    model: Model | None = None,
+    *,
+    target: Callable[[Any], Array] | None = None,
+    base: Any = None,
+    dim: int | None = None,
+    progress: bool | Progress = True,
+) -> Fit:
+    """Go on with a run from the checkpoint that ``pt.temper(..., checkpoint=path)`` wrote after its last round.
+
+    The fit is that of a run that never stopped, bit by bit, with the same versions of the libraries. A file that is
+    damaged is told from a good one, and the run goes on from one round earlier.
+
+    Parameters
+    ----------
+    path
+        The checkpoint: a file, or the folder it is in.
+    model, target, base, dim
+        What the run was of, as it was given to ``pt.temper``: no model is in the file. Another one is refused.
+    progress
+        As for ``pt.temper``.
+
+    >>> import tempfile, jax.numpy as jnp, pathtemp as pt
+    >>> def log_q(x):
+    ...     return -0.5 * jnp.sum((x - 1.0) ** 2 / 0.25)
+    >>> base = pt.normal(0.0, 3.0, shape=(1,))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     fit = pt.temper(target=log_q, base=base, chains=8, budget=4000, progress=False, checkpoint=folder)
+    ...     again = pt.resume(folder, target=log_q, base=base, progress=False)
+    >>> bool((fit.posterior["theta"] == again.posterior["theta"]).all())
+    True
+    """
+    if model is None and target is None and base is None:
+        raise InputError("resume: a checkpoint holds no model; give the same as to pt.temper: pt.resume(path, model)")
+    record = read_last(path)
+    plan: Plan = record["plan"]
+    if target is not None and base is None and dim is not None:
+        base = reference(target, dim, seed=seed_word(plan.seed)).base
+    whole = the_model("resume", model, target, base)
+    _check_dim(record["model"], whole)
+    empty = np.zeros((plan.settings.chains, whole.dim)), np.zeros((plan.settings.chains, 2))
+    use_compilation_cache()
+    shown = display(progress)
+    run = make_run(plan, whole, empty, shown)
+    restore(run, record["state"])
+    chains = run.engine.state.chains
+    _check_densities(run.engine.path, np.asarray(chains.theta), np.asarray(chains.energies))
+    _warn_of_versions(record["model"]["versions"], about(whole)["versions"])
+    return carry_out(run, plan, whole, shown, place_of(path))
+
+
+def _check_dim(kept: dict[str, Any], model: Model) -> None:
+    if kept["dim"] != model.dim:
+        raise InputError(
+            f"model: the checkpoint is of {kept['name']!r} with {kept['dim']} unconstrained parameters, and this one "
+            f"has {model.dim}; give the model that the run was of"
+        )
+
+
+def _check_densities(path: GeometricPath, theta: FloatArray, energies: FloatArray) -> None:
+    """Hold the model against the log densities at the chains that are in the file."""
+    now = energies_of(path, theta)
+    both = np.isfinite(now) & np.isfinite(energies)
+    apart = np.abs(now - energies)[both] > SAME * (1.0 + np.abs(energies[both]))
+    if np.any(np.isfinite(now) != np.isfinite(energies)) or np.any(apart):
+        raise InputError(
+            "model: its log densities at the chains of the checkpoint are not those in the file; give the model, data "
+            "and base that the run was of"
+        )
+
+
+def _warn_of_versions(then: dict[str, str], now: dict[str, str]) -> None:
+    changed = [f"{name} {then[name]} -> {now.get(name)}" for name in then if then[name] != now.get(name)]
+    if changed:
+        warnings.warn(
+            f"resume: the checkpoint was made with other versions ({', '.join(changed)}); what follows may differ in "
+            "its last digits from a run that never stopped",
+            stacklevel=3,
+        )

@@ -1,0 +1,1 @@
+"""A fit as one HTML page that needs nothing else: the verdict first, then what is behind it."""

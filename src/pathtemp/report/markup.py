@@ -1,0 +1,45 @@
+"""HTML in which every text is escaped unless it was made here."""
+
+from __future__ import annotations
+
+from html import escape
+
+from pathtemp.summary import printable
+
+_VOID = frozenset({"br", "img", "input", "meta"})
+
+
+class Markup(str):
+    """Text that is HTML already."""
+
+    __slots__ = ()
+
+
+def text(content: str) -> Markup:
+    """Any text, as HTML: control characters made visible, everything else that could be taken for markup escaped.
+
+    >>> text("<script>alert(1)</script>")
+    '&lt;script&gt;alert(1)&lt;/script&gt;'
+    """
+    return Markup(escape("\n".join(printable(line) for line in content.split("\n"))))
+
+
+def h(tag: str, *children: str, **attributes: str | int) -> Markup:
+    """One element; children that are not :class:`Markup` are escaped, attributes always.
+
+    >>> h("p", "a < b ", h("b", "&"), class_="note")
+    '<p class="note">a &lt; b <b>&amp;</b></p>'
+    """
+    names = {name.rstrip("_").replace("_", "-"): value for name, value in attributes.items()}
+    inside = "".join(f' {name}="{text(str(value))}"' for name, value in names.items())
+    if tag in _VOID:
+        return Markup(f"<{tag}{inside}>")
+    content = "".join(child if isinstance(child, Markup) else text(child) for child in children)
+    return Markup(f"<{tag}{inside}>{content}</{tag}>")
+
+
+def rows(pairs: list[tuple[str, ...]], *, head: tuple[str, ...] = (), class_: str = "") -> Markup:
+    """A table with a heading or without; the first column names the row."""
+    body = [h("tr", h("th", first, scope="row"), *(h("td", x) for x in rest)) for first, *rest in pairs]
+    top = [h("thead", h("tr", *(h("th", x, scope="col") for x in head)))] if head else []
+    return h("table", *top, h("tbody", *body), class_=class_ or "plain")

@@ -1,0 +1,52 @@
+"use strict";
+// Draws log z over lam of the round that the slider shows. All text goes in as text, never as markup.
+(function () {
+  const slider = document.getElementById("round");
+  const source = document.getElementById("rounds-data");
+  if (!slider || !source) return;
+  const rounds = JSON.parse(source.textContent);
+  const [width, height, left, right, top, bottom] = [640, 300, 70, 15, 12, 42];
+  const space = "http://www.w3.org/2000/svg";
+
+  function make(tag, attributes, content) {
+    const element = document.createElementNS(space, tag);
+    for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+    if (content !== undefined) element.textContent = content;
+    return element;
+  }
+
+  // One scale for all rounds from the middle one on, so that the eye sees the curve settle.
+  const late = rounds.slice(Math.floor(rounds.length / 2));
+  const ends = late.flatMap((r) => r.mean.flatMap((m, i) => [m - 2 * r.se[i], m + 2 * r.se[i]]));
+  let low = Math.min(...ends), high = Math.max(...ends);
+  const pad = 0.06 * (high - low) || 0.5;
+  low -= pad;
+  high += pad;
+  const x = (lam) => left + lam * (width - left - right);
+  const y = (value) => top + (Math.min(Math.max(value, low), high) - high) / (low - high) * (height - top - bottom);
+  const points = (lam, values) => lam.map((l, i) => x(l).toFixed(1) + "," + y(values[i]).toFixed(1)).join(" ");
+
+  function draw() {
+    const r = rounds[Number(slider.value)];
+    const upper = r.mean.map((m, i) => m + 2 * r.se[i]);
+    const lower = r.mean.map((m, i) => m - 2 * r.se[i]);
+    const svg = make("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": r.label });
+    for (let k = 0; k <= 4; k++) {
+      const value = low + (high - low) * k / 4;
+      svg.append(make("line", { x1: left, x2: width - right, y1: y(value), y2: y(value), class: "grid" }));
+      svg.append(make("text", { x: left - 8, y: y(value) + 4, class: "right" }, Number(value.toPrecision(3)).toString()));
+      svg.append(make("text", { x: x(k / 4), y: height - bottom + 18, class: "middle" }, String(k / 4)));
+    }
+    svg.append(make("text", { x: x(0.5), y: height - 6, class: "middle" }, "λ   (0: base, 1: target)"));
+    svg.append(make("text", { x: 14, y: height / 2, class: "middle", transform: `rotate(-90 14 ${height / 2})` },
+      "log z(λ) − log z(0)"));
+    const band = points(r.lam, upper) + " " + points([...r.lam].reverse(), [...lower].reverse());
+    svg.append(make("polygon", { points: band, class: "band" }));
+    svg.append(make("polyline", { points: points(r.lam, r.mean), class: "line" }));
+    document.getElementById("round-curve").replaceChildren(svg);
+    document.getElementById("round-label").textContent = r.label;
+  }
+
+  slider.addEventListener("input", draw);
+  draw();
+})();

@@ -1,0 +1,134 @@
+"""The parts of the page that are words and tables."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pathtemp.report.markup import Markup, h, rows
+from pathtemp.report.meaning import MEANING
+from pathtemp.run import Check
+from pathtemp.summary import posterior_table, summarise, with_error
+
+if TYPE_CHECKING:
+    from pathtemp.fit import Fit
+
+MOST_ROWS = 50
+"""Scalars of the posterior, and modes, that the page lists."""
+
+
+def verdict_sentence(fit: Fit) -> str:
+    """What a reader should take away, in one sentence."""
+    checks, trips = fit.diagnostics.checks, fit.diagnostics.tours
+    log_z = with_error(*fit.log_marginal_likelihood).replace("-", "−")
+    if fit.converged:
+        return (
+            f"Converged: all {len(checks)} checks passed. The draws can be used, and log z = {log_z} "
+            f"(± one standard error), from {trips:,} round trips between base and target."
+        )
+    failed = len(fit.warnings)
+    return (
+        f"Not converged: {failed} of {len(checks)} checks failed. The draws and log z = {log_z} may be wrong by more "
+        "than their errors say; what to do is said below."
+    )
+
+
+def verdict(fit: Fit) -> Markup:
+    """The verdict, and where it is bad, what to do."""
+    advice = [h("ul", *(h("li", message) for message in fit.warnings), class_="advice")] if fit.warnings else []
+    return h(
+        "section",
+        h("p", verdict_sentence(fit), class_="sentence"),
+        *advice,
+        class_=f"verdict {'good' if fit.converged else 'bad'}",
+        id="verdict",
+    )
+
+
+def facts(fit: Fit) -> Markup:
+    """The numbers of the summary."""
+    return rows(list(summarise(fit, rows=0).facts))
+
+
+def modes(fit: Fit) -> Markup:
+    """The modes with their shares; nothing where they were not looked for."""
+    table = fit.modes
+    if table is None:
+        return Markup("")
+    lines: list[tuple[str, ...]] = [
+        (
+            str(k),
+            with_error(float(table.share[k]), float(table.share_se[k])),
+            f"{int(table.visits[k]):,}",
+            f"{float(table.log_density[k]):.2f}",
+            str(table.found_by[k]),
+        )
+        for k in range(min(len(table), MOST_ROWS))
+    ]
+    head = ("mode", "share of the target", "journeys that came by", "log density at its top", "found by")
+    listed = [rows(lines, head=head, class_="numbers")] if lines else []
+    return h("section", h("h2", "Modes"), h("p", f"{table.headline}. Path: {table.why}."), *listed, id="modes")
+
+
+def posterior(fit: Fit) -> Markup:
+    """Table of the first scalars of the posterior."""
+    table = posterior_table(fit.posterior, rows=MOST_ROWS)
+    if len(table) == 0:
+        return h("section", h("h2", "Posterior"), h("p", "There are too few draws of the target for a table."))
+    lines = [(str(name), *(f"{x:.4g}" for x in values)) for name, *values in table.itertuples()]
+    sizes = {name: int(np.prod(x.shape[2:])) for name, x in fit.posterior.data_vars.items()}
+    more = sum(sizes.values()) - len(lines)
+    note = [h("p", f"… and {more:,} more in fit.posterior.", class_="note")] if more > 0 else []
+    head = ("", *(str(column) for column in table.columns))
+    return h("section", h("h2", "Posterior"), rows(lines, head=head, class_="numbers"), *note, id="posterior")
+
+
+def checks(fit: Fit) -> Markup:
+    """Every check: what it asks, what was measured, and what to do where it failed."""
+    lines = [_check(check) for check in sorted(fit.diagnostics.checks, key=lambda check: check.passed)]
+    head = h("tr", *(h("th", x, scope="col") for x in ("check", "what it asks", "measured", "held against", "")))
+    table = h("table", h("thead", head), h("tbody", *lines), class_="checks")
+    return h("section", h("h2", "Checks behind the verdict"), table, id="checks")
+
+
+def _check(check: Check) -> Markup:
+    asks = [h("span", MEANING.get(check.name, check.name))]
+    if check.message:
+        asks.append(h("p", check.message, class_="todo"))
+    return h(
+        "tr",
+        h("th", check.name, scope="row"),
+        h("td", *asks),
+        h("td", _number(check.value)),
+        h("td", _number(check.threshold)),
+        h("td", "passed" if check.passed else "failed"),
+        class_="passed" if check.passed else "failed",
+    )
+
+
+def _number(value: float) -> str:
+    return f"{value:,.4g}" if np.isfinite(value) else str(value)
+
+
+def origin(fit: Fit) -> Markup:
+    """Settings, timings and versions: what it takes to make the run again."""
+    settings = [(f.name, str(getattr(fit.settings, f.name))) for f in fields(fit.settings)]
+    seconds = [(part, f"{spent:.2f} s") for part, spent in fit.seconds.items()]
+    counts = [
+        ("gradient evaluations", f"{fit.counts.gradients:,}"),
+        ("density evaluations", f"{fit.counts.densities:,}"),
+    ]
+    return h(
+        "section",
+        h("h2", "How it was made"),
+        h(
+            "div",
+            h("div", h("h3", "Settings"), rows([("seed", str(fit.seed)), *settings])),
+            h("div", h("h3", "Time and work"), rows([*seconds, *counts])),
+            h("div", h("h3", "Versions"), rows([*fit.versions.items(), ("made at", fit.created_at)])),
+            class_="columns",
+        ),
+        id="origin",
+    )

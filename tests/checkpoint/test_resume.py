@@ -1,0 +1,195 @@
+"""A run goes on from any round as if it had never stopped, and nothing else is taken for a checkpoint."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import shutil
+import signal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from kept_runs import SMALL, assert_same, run_keeping, two_modes
+
+import pathtemp as pt
+from pathtemp import atomic
+from pathtemp.checkpoint import state
+from pathtemp.checkpoint.file import before, read
+from pathtemp.model import Model
+from pathtemp.run import RoundRecord
+
+Kept = tuple[Model, pt.Fit, list[Path]]
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Kept:
+    """A run that found two modes and started its path from them, with its checkpoint after each round."""
+    model = two_modes()
+    with pytest.MonkeyPatch.context() as patch:
+        fit, copies = run_keeping(model, tmp_path_factory.mktemp("auto"), patch, budget=3000, seed=3)
+    assert fit.modes is not None
+    assert fit.modes.mixture
+    return model, fit, copies
+
+
+def test_it_goes_on_from_every_round(kept: Kept, tmp_path: Path) -> None:
+    model, fit, copies = kept
+    assert len(copies) > 8
+    for copy in [copies[1], copies[3], copies[5], copies[-2]]:
+        place = Path(shutil.copy(copy, tmp_path / "run.nc"))
+        assert_same(fit, pt.resume(place, model, progress=False))
+        place.unlink()
+        before(place).unlink(missing_ok=True)
+
+
+def test_without_modes_and_without_a_budget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = two_modes()
+    settings = SMALL.replace(log_z_se=0.5)
+    fit, copies = run_keeping(model, tmp_path, monkeypatch, modes="off", draws=100, seed=5, settings=settings)
+    assert len(copies) < 1000
+    for copy in (copies[-10], copies[-1]):
+        assert_same(fit, pt.resume(copy, model, progress=False))
+
+
+def test_every_attribute_is_kept_or_made_anew(kept: Kept) -> None:
+    model, _, copies = kept
+    fit = pt.resume(copies[-1], model, progress=False)
+    assert fit.continuation is not None
+    outer = fit.continuation._run
+    inner: Any = outer._run  # type: ignore[union-attr]
+    things: list[Any] = [outer, inner, inner.engine, inner.trace, inner._trips, inner._early_visits]
+    things += [inner.engine.pool, outer._search]  # type: ignore[union-attr]
+    assert {type(thing) for thing in things} == set(state.KEPT)
+    for thing in things:
+        known = {*state.KEPT[type(thing)], *state.MADE_ANEW[type(thing)]}
+        assert set(vars(thing)) == known, type(thing).__name__
+
+
+class Interrupting:
+    """A display that presses Ctrl-C in one round, or during the annealing pass."""
+
+    def __init__(self, at: int) -> None:
+        self._at, self._rounds = at, 0
+
+    def round(self, record: RoundRecord) -> None:
+        self._rounds += 1
+        if self._rounds == self._at:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    def anneal(self, lam: float, gradients: int) -> None:
+        if self._at == 0:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    def start(self, budget: int) -> None: ...
+
+    def compile(self, name: str) -> None: ...
+
+    def finish(self) -> None: ...
+
+
+@pytest.mark.parametrize("at", [5, 14])
+def test_ctrl_c_gives_the_fit_so_far(kept: Kept, tmp_path: Path, at: int) -> None:
+    model, whole, _ = kept
+    place = tmp_path / "run.nc"
+    options = {"budget": 3000, "seed": 3, "settings": SMALL, "progress": Interrupting(at), "checkpoint": place}
+    fit = pt.temper(model, **options)  # type: ignore[arg-type]
+    assert not fit.converged
+    assert "The run was interrupted after" in fit.warnings[0]
+    assert "finished" in str(fit.summary())
+    # What a last look at the draws costs may be one more line.
+    assert at <= len(fit.history) <= at + 1
+    assert_same(whole, pt.resume(place, model, progress=False))
+    longer = fit.extend(budget=1000)
+    assert "finished" not in [check.name for check in longer.diagnostics.checks]
+
+
+def test_ctrl_c_before_the_first_round_is_an_interrupt(kept: Kept, tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        pt.temper(kept[0], budget=3000, settings=SMALL, progress=Interrupting(0))
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_finished_run_stays_as_it_is_and_can_be_extended(kept: Kept) -> None:
+    model, fit, copies = kept
+    again = pt.resume(copies[-1], model, progress=False)
+    assert_same(fit, again)
+    assert again.extend(budget=1000).counts.gradients > fit.counts.gradients
+
+
+def test_a_truncated_file_is_refused_and_the_one_before_is_used(kept: Kept, tmp_path: Path) -> None:
+    model, fit, copies = kept
+    content = copies[-1].read_bytes()
+    place = tmp_path / "run.nc"
+    for length in (0, 100, len(content) // 2, len(content) - 1):
+        place.write_bytes(content[:length])
+        with pytest.raises(pt.InputError, match=r"^resume: .*(cut short|checksum)"):
+            pt.resume(place, model, progress=False)
+    shutil.copy(copies[-2], before(place))
+    with pytest.warns(UserWarning, match="going on from one round earlier"):
+        assert_same(fit, pt.resume(place, model, progress=False))
+
+
+def test_a_flipped_bit_is_seen(kept: Kept, tmp_path: Path) -> None:
+    _, _, copies = kept
+    content = bytearray(copies[-1].read_bytes())
+    rng = np.random.default_rng(0)
+    same = read(copies[-1])["state"]["engine"]["rounds"]
+    for at in rng.integers(len(content), size=60):
+        damaged = bytearray(content)
+        damaged[at] ^= 1 << int(rng.integers(8))
+        place = tmp_path / "run.nc"
+        place.write_bytes(damaged)
+        # Bits that nothing reads, such as padding, may change.
+        with contextlib.suppress(pt.InputError):
+            assert read(place)["state"]["engine"]["rounds"] == same
+
+
+def test_foreign_files_and_models_are_refused(kept: Kept, tmp_path: Path) -> None:
+    model, fit, copies = kept
+    with pytest.raises(pt.InputError, match="there is no file"):
+        pt.resume(tmp_path / "none.nc", model)
+    with pytest.raises(pt.InputError, match="holds no model"):
+        pt.resume(copies[0])
+    saved = tmp_path / "fit.nc"
+    fit.save(saved)
+    with pytest.raises(pt.InputError, match=r"a saved fit; pt\.load opens it"):
+        pt.resume(saved, model)
+    with pytest.raises(pt.InputError, match="is the checkpoint of a run"):
+        pt.load(copies[0])
+    with pytest.raises(pt.InputError, match="with 2 unconstrained parameters, and this one has 1"):
+        pt.resume(copies[0], target=lambda x: -(x[0] ** 2), base=pt.normal(0.0, 1.0, shape=(1,)))
+    with pytest.raises(pt.InputError, match="not those in the file"):
+        pt.resume(copies[0], target=lambda x: -(x @ x), base=pt.normal(0.0, 6.0, shape=(2,)))
+
+
+def test_an_old_checkpoint_is_not_overwritten(kept: Kept, tmp_path: Path) -> None:
+    place = tmp_path / "run.nc"
+    place.write_text("precious")
+    with pytest.raises(pt.InputError, match="is there already"):
+        pt.temper(kept[0], checkpoint=place, progress=False)
+    with pytest.raises(pt.InputError, match="there is no folder"):
+        pt.temper(kept[0], checkpoint=tmp_path / "no" / "run.nc", progress=False)
+    with pytest.raises(pt.InputError, match="the paper's engine keeps none"):
+        pt.temper(kept[0], checkpoint=tmp_path / "new.nc", settings=pt.settings.PAPER, progress=False)
+    assert place.read_text() == "precious"
+
+
+def test_a_full_disk_stops_no_run(kept: Kept, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model, whole, _ = kept
+    place, written = tmp_path / "run.nc", []
+
+    def fsync(descriptor: int) -> None:
+        written.append(descriptor)
+        if len(written) > 6:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(atomic.os, "fsync", fsync)
+    with pytest.warns(UserWarning, match=r"No space left on device\) and is as it was before; the run goes on"):
+        fit = pt.temper(model, budget=3000, seed=3, settings=SMALL, progress=False, checkpoint=place)
+    assert_same(whole, fit)
+    monkeypatch.undo()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["run.nc", "run.nc.before"]
+    assert_same(whole, pt.resume(place, model, progress=False))
