@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -226,3 +228,14 @@ def test_draws_that_miss_the_neck_are_told_from_good_ones(funnels: list[pt.Margi
         found = pt.diagnose_margin(idata, model, "y", fit=funnels[0])
         assert found.agrees is agrees
         assert ("do not have its marginal" in found.message) is not agrees
+
+
+def test_a_fit_of_a_margin_survives_a_file(funnels: list[pt.MarginFit], tmp_path: Path) -> None:
+    funnels[0].save(tmp_path / "fit.nc")
+    back = pt.load(tmp_path / "fit.nc")
+    assert isinstance(back, pt.MarginFit)
+    assert back.marginal is not None
+    assert funnels[0].marginal is not None
+    assert float(back.marginal.sd().value) == float(funnels[0].marginal.sd().value)
+    assert back.log_marginal_likelihood == funnels[0].log_marginal_likelihood
+    assert back.converged == funnels[0].converged

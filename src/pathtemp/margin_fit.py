@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
 
 from pathtemp.errors import InputError
+from pathtemp.escape import escape_names, unescape_names
 from pathtemp.fit import Fit, LogEvidence
 from pathtemp.marginal import Marginal
 from pathtemp.summary import Summary, printable, with_error
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+MARGIN, MARGIN_DRAWS = "margin", "margin_draws"
+"""Groups of a file that hold the marginal and the draws along it."""
 
 QUANTILES = (0.001, 0.025, 0.5, 0.975, 0.999)
 """Quantiles that a summary shows."""
@@ -51,6 +56,27 @@ class MarginFit(Fit):
         """A margin cannot be continued; run it again with a larger budget."""
         raise InputError("extend: a fit of a margin cannot go on; run pt.divide_and_conquer with a larger budget")
 
+    def to_arviz(self) -> xr.DataTree:
+        """As for every fit, with two more groups: ``margin``, the marginal, and ``margin_draws``, all draws along it."""
+        tree = super().to_arviz()
+        assert self.marginal is not None
+        assert self.draws is not None
+        marginal, evidence = self.marginal, self.log_marginal_likelihood
+        table = xr.Dataset(
+            {
+                "u": ("node", marginal.u),
+                "log_p": ("node", marginal.log_p),
+                "without": (("group", "node"), marginal.without),
+                "grid": ("point", marginal.grid),
+                "values": ("point", marginal.values),
+                "evidence": ("part", np.array([evidence.value, evidence.se])),
+            },
+            attrs={"name": marginal.name, "restricted": int(marginal.restricted)},
+        )
+        tree[MARGIN] = xr.DataTree(table)
+        tree[MARGIN_DRAWS] = xr.DataTree(escape_names(self.draws))
+        return tree
+
     def summary(self, *, rows: int | None = 20) -> Summary:
         """The verdict first, then the marginal, the diagnostics and a posterior table of at most ``rows`` rows."""
         whole = super().summary(rows=rows)
@@ -74,6 +100,18 @@ class MarginFit(Fit):
         from pathtemp.plots.margin import plot
 
         return plot(self, **options)
+
+
+def with_margin(fit: Fit, groups: Mapping[str, xr.Dataset]) -> MarginFit:
+    """The fit of a margin from a fit and the groups that :meth:`MarginFit.to_arviz` adds, read from a file."""
+    table = groups[MARGIN]
+    arrays = {name: table[name].values for name in ("u", "log_p", "without", "grid", "values")}
+    marginal = Marginal(str(table.attrs["name"]), **arrays, restricted=bool(table.attrs["restricted"]))
+    value, se = (float(x) for x in table["evidence"].values)
+    known = {field.name: getattr(fit, field.name) for field in fields(Fit)}
+    return MarginFit(
+        **known, marginal=marginal, draws=unescape_names(groups[MARGIN_DRAWS]), evidence=LogEvidence(value, se)
+    )
 
 
 REPLACED = (
