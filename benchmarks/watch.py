@@ -10,8 +10,8 @@ from unittest.mock import patch
 import numpy as np
 
 import pathtemp as pt
-from pathtemp import tempering
 from pathtemp._types import FloatArray
+from pathtemp.checkpoint import plan
 from pathtemp.engine import Engine
 from pathtemp.kernels.rounds import Record
 
@@ -64,5 +64,5 @@ def watched(problem: pt.testing.Problem) -> Iterator[Witness]:
             super().freeze(record)
             self.phase = "sample"
 
-    with patch.object(tempering, "Engine", WatchedEngine):
+    with patch.object(plan, "Engine", WatchedEngine):
         yield witness
