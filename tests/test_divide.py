@@ -122,13 +122,16 @@ def test_several_margins_in_turn() -> None:
     for name, scale in (("tau[0]", 1.0), ("tau[1]", 0.3)):
         marginal = fits[name].marginal
         assert marginal is not None
-        assert np.log(marginal.quantile(0.975).value) == pytest.approx(1.96 * scale, rel=0.03)
+        upper = marginal.quantile(0.975)
+        error = np.log(upper.value) - 1.96 * scale
+        assert abs(error) < 4.0 * upper.se / upper.value + 0.01
 
 
 def test_a_transformed_parameter_of_one_parameter_is_a_margin() -> None:
     fit = pt.divide_and_conquer(two_scales(), margin="variance", budget=30_000, chains=16, seed=2, progress=False)
     assert fit.marginal is not None
-    assert np.log(fit.marginal.quantile(0.975).value) == pytest.approx(2 * 1.96, rel=0.03)
+    upper = fit.marginal.quantile(0.975)
+    assert abs(np.log(upper.value) - 2 * 1.96) < 4.0 * upper.se / upper.value + 0.01
 
 
 def test_a_function_of_the_parameters_with_its_inverse() -> None:

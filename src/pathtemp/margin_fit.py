@@ -56,9 +56,9 @@ class MarginFit(Fit):
         """A margin cannot be continued; run it again with a larger budget."""
         raise InputError("extend: a fit of a margin cannot go on; run pt.divide_and_conquer with a larger budget")
 
-    def to_arviz(self) -> xr.DataTree:
-        """As for every fit, with two more groups: ``margin``, the marginal, and ``margin_draws``, all draws along it."""
-        tree = super().to_arviz()
+    def to_arviz(self, *, log_likelihood: bool = False) -> xr.DataTree:
+        """As for every fit, with two more groups: ``margin``, the marginal, and ``margin_draws``, all draws of it."""
+        tree = super().to_arviz(log_likelihood=log_likelihood)
         assert self.marginal is not None
         assert self.draws is not None
         marginal, evidence = self.marginal, self.log_marginal_likelihood
