@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pathtemp.cli import main
+from pathtemp.cli import doctor, main
 from pathtemp.errors import InputError, MissingExtraError
 from pathtemp.frontends.stan.toolchain import find_compiler, find_stan
 
@@ -32,6 +32,88 @@ def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
             main([option])
         assert left.value.code == 0
     assert "augment" in capsys.readouterr().out
+
+
+def quick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A module of the user's with models in it, where the command is called."""
+    lines = [
+        "import jax.numpy as jnp, pathtemp as pt",
+        "from pathtemp.model import model",
+        "def log_q(x): return -0.5 * jnp.sum((x - 1.0) ** 2 / 0.25)",
+        "def make(): return model(log_q, pt.normal(0.0, 3.0, shape=(1,)), name='<b>quick</b>')",
+        "whole, number = make(), 3",
+    ]
+    (tmp_path / "mine_for_cli.py").write_text("\n".join(lines))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delitem(sys.modules, "mine_for_cli", raising=False)
+
+
+def test_a_python_model_runs_and_speaks_json(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    quick(tmp_path, monkeypatch)
+    options = ["--chains", "8", "--budget", "6000", "--quiet", "--json", "--seed", "2"]
+    files = ["--out", "fit.nc", "--report", "r.html", "--checkpoint", "run.nc"]
+    status = main(["run", "mine_for_cli:whole", *options, *files])
+    said = json.loads(capsys.readouterr().out)
+    assert status == (0 if said["converged"] else 3)
+    assert abs(said["log_z"] - 0.226) < 5 * said["log_z_se"]
+    assert said["model"] == "<b>quick</b>"
+    assert said["files"] == {"out": "fit.nc", "report": "r.html"}
+    assert all(Path(name).stat().st_size > 1000 for name in ("fit.nc", "r.html", "run.nc"))
+
+    assert main(["run", "mine_for_cli:make", *options, "--checkpoint", "run.nc"]) == 1
+    assert "is there already" in capsys.readouterr().err
+    assert main(["run", "mine_for_cli:make", *options, "--checkpoint", "run.nc", "--resume"]) == status
+    again = json.loads(capsys.readouterr().out)
+    assert {**again, "seconds": 0, "files": 0} == {**said, "seconds": 0, "files": 0}
+
+    assert main(["report", "fit.nc", "--out", "again.html"]) == 0
+    assert "&lt;b&gt;quick&lt;/b&gt;" in Path("again.html").read_text()
+
+
+def test_python_models_that_are_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    quick(tmp_path, monkeypatch)
+    for name, says in (
+        ("no_such_module:make", "there is no module 'no_such_module'"),
+        ("mine_for_cli:absent", "has no 'absent'"),
+        ("mine_for_cli:number", "is a int; expected a pathtemp model"),
+        ("mine_for_cli:make()", "is no module:object"),
+    ):
+        assert main(["run", name]) == 1
+        assert says in capsys.readouterr().err
+    assert main(["run", "mine_for_cli:make", "--data", "x.json"]) == 1
+    assert main(["run", "mine_for_cli:make", "--resume"]) == 1
+    assert main(["run", "mine_for_cli:make", "--report", "no/r.html"]) == 1
+    assert main(["report", "none.nc"]) == 1
+
+
+def test_the_doctor_says_what_works(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    assert main(["doctor"]) == 0
+    assert "pathtemp works here" in capsys.readouterr().out
+    monkeypatch.setitem(doctor.EXTRAS, "no-such-library", "stan")
+    assert main(["doctor", "--json"]) == 0
+    findings = {f["name"]: f for f in json.loads(capsys.readouterr().out)["findings"]}
+    assert "float64" in findings["JAX"]["says"]
+    assert findings["no-such-library"]["says"] == "run: pip install 'pathtemp[stan]'"
+    broken = doctor.Finding("JAX", False, "", True)
+    monkeypatch.setattr(doctor, "LOOKS", (lambda: broken,))
+    assert main(["doctor"]) == 1
+
+
+def test_help_needs_no_jax() -> None:
+    code = "import sys, pathtemp.cli as c\ntry: c.main(['--help'])\nexcept SystemExit: print('jax' in sys.modules)"
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert answer.stdout.endswith("False\n")
+
+
+def test_numbers_are_float64_whenever_jax_was_imported() -> None:
+    for code in ("import pathtemp, jax.numpy as jnp", "import jax.numpy as jnp, pathtemp"):
+        check = f"{code}; print(jnp.zeros(1).dtype)"
+        answer = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True)
+        assert answer.stdout == "float64\n"
 
 
 def test_wrong_input_is_one_sentence_and_status_1(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-import jax
-
-# Densities, weights and log normalising constants need float64 throughout.
-jax.config.update("jax_enable_x64", True)
+# Densities, weights and log normalising constants need float64 throughout. JAX reads the variable when it is imported,
+# which is left until it is needed, so that `pathtemp --help` answers at once.
+if "jax" in sys.modules:
+    sys.modules["jax"].config.update("jax_enable_x64", True)
+else:
+    os.environ["JAX_ENABLE_X64"] = "1"
 
 if TYPE_CHECKING:
     from pathtemp import estimators, plots, settings, testing, transforms

@@ -17,6 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pathtemp._types import FloatArray, LogDensity
+from pathtemp.errors import InputError
 from pathtemp.fit import Fit
 from pathtemp.summary import with_error
 from pathtemp.tempering import temper
@@ -34,15 +35,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser("python -m pathtemp.demo", description="Temper the paper's Cauchy pair.")
     parser.add_argument("--out", type=Path, default=Path("demo.png"), help="figure to write (demo.png)")
     parser.add_argument("--seed", type=int, default=1, help="seed of the run (1)")
+    parser.set_defaults(report=None)
     options = parser.parse_args(arguments)
-    if not options.out.resolve().parent.is_dir():
-        parser.error(f"--out: there is no folder {options.out.resolve().parent}")
+    try:
+        return demo(options)
+    except InputError as error:
+        parser.error(str(error))
+
+
+def demo(options: argparse.Namespace) -> int:
+    """The demo with its options ``out``, ``seed`` and ``report``."""
+    for name in ("out", "report"):
+        place = getattr(options, name)
+        if place is not None and not place.resolve().parent.is_dir():
+            raise InputError(f"--{name}: there is no folder {place.resolve().parent}")
     problem, began = cauchy_pair(), time.perf_counter()
     fit = temper(problem.model, seed=options.seed)
     spent = time.perf_counter() - began
     print(fit.summary())
     print(f"\n{beside_exact(fit, problem)}")
     figure(fit, problem).savefig(options.out)
+    if options.report is not None:
+        fit.report(options.report)
+        print(f"\nthe report is {options.report}")
     print(f"\n{spent:.1f} seconds in all; the figure is {options.out}")
     return 0 if fit.converged else NOT_CONVERGED
 

@@ -1,0 +1,34 @@
+"""The command line: ``pathtemp run | report | augment | demo | cache | doctor``."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Sequence
+
+FAILED = 1
+"""Exit status where something the user gave cannot work."""
+
+NOT_CONVERGED = 3
+"""Exit status of a run that finished but did not converge."""
+
+INTERRUPTED = 130
+"""Exit status after Ctrl-C with nothing to show; as shells have it."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; the exit status is 0, 1 for an error, 2 for wrong options, 3 for a run not converged."""
+    from pathtemp.cli.parser import make_parser
+    from pathtemp.errors import InputError, MissingExtraError
+
+    options = make_parser().parse_args(arguments)
+    logging.basicConfig(format="%(message)s")
+    try:
+        status: int = options.command(options)
+    except (InputError, MissingExtraError, OSError) as error:
+        print(f"pathtemp: {error}", file=sys.stderr)
+        return FAILED
+    except KeyboardInterrupt:
+        print("pathtemp: interrupted before there was anything to show", file=sys.stderr)
+        return INTERRUPTED
+    return status

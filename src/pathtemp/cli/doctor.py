@@ -1,0 +1,92 @@
+"""``pathtemp doctor``: what of the machine works, and what to install for the rest."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import sys
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, version
+
+EXTRAS = {"httpstan": "stan", "pymc": "pymc", "numpyro": "numpyro", "matplotlib": "plots"}
+"""Libraries that an extra brings."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line: what was looked at, whether it works, what was found or what to do, and whether it is needed."""
+
+    name: str
+    works: bool
+    says: str
+    needed: bool
+
+
+def doctor(options: argparse.Namespace) -> int:
+    """Look at everything; the exit status is 1 where something needed does not work."""
+    findings = [look() for look in LOOKS] + [_extra(library, extra) for library, extra in EXTRAS.items()]
+    broken = [f.name for f in findings if f.needed and not f.works]
+    if options.json:
+        print(json.dumps({"works": not broken, "findings": [asdict(f) for f in findings]}))
+    else:
+        width = max(len(f.name) for f in findings)
+        for finding in findings:
+            mark = "ok" if finding.works else "BROKEN" if finding.needed else "absent"
+            print(f"{mark:>6}  {finding.name:<{width}}  {finding.says}")
+        print("\npathtemp works here" if not broken else f"\npathtemp does not work here: {', '.join(broken)}")
+    return 1 if broken else 0
+
+
+def _python() -> Finding:
+    fine = sys.version_info >= (3, 11)
+    return Finding("Python", fine, platform.python_version() + ("" if fine else "; install 3.11 or later"), True)
+
+
+def _jax() -> Finding:
+    try:
+        import jax
+        import jax.numpy as jnp
+
+        import pathtemp  # noqa: F401  (switches JAX to float64)
+
+        value = jax.jit(lambda x: jnp.sum(x**2))(jnp.arange(3.0))
+        devices = ", ".join(f"{d.platform} ({d.device_kind})" for d in jax.devices())
+        fine = float(value) == 5.0 and value.dtype == jnp.float64
+    except Exception as error:
+        return Finding("JAX", False, f"{type(error).__name__}: {error}; run: pip install --upgrade jax", True)
+    return Finding("JAX", fine, f"{jax.__version__} on {devices}, {value.dtype}", True)
+
+
+def _compiler() -> Finding:
+    from pathtemp.frontends.stan.toolchain import find_compiler
+
+    compiler = find_compiler()
+    if compiler is not None:
+        return Finding("C++ compiler", True, compiler.version, False)
+    return Finding(
+        "C++ compiler", False, "needed for Stan; install g++ (Debian: apt-get install g++) or clang++", False
+    )
+
+
+def _cache() -> Finding:
+    from pathtemp.frontends.stan.cache import cache_folder
+
+    folder = cache_folder()
+    exists = next(place for place in [folder, *folder.parents] if place.exists())
+    fine = os.access(exists, os.W_OK)
+    advice = "" if fine else "; it cannot be written to: set PATHTEMP_CACHE to a folder that can"
+    return Finding("cache", fine, f"{folder}{advice}", False)
+
+
+LOOKS: tuple[Callable[[], Finding], ...] = (_python, _jax, _compiler, _cache)
+"""What is looked at beside the extras."""
+
+
+def _extra(library: str, extra: str) -> Finding:
+    try:
+        return Finding(library, True, version(library), False)
+    except PackageNotFoundError:
+        return Finding(library, False, f"run: pip install 'pathtemp[{extra}]'", False)

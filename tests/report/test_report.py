@@ -1,0 +1,140 @@
+"""The page says the verdict first, holds everything, needs nothing else, and lets no name become markup."""
+
+from __future__ import annotations
+
+import re
+import sys
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from synthetic import FAILED, cauchy_fit, fit_of, odd_model
+
+import pathtemp as pt
+from pathtemp import diagnostics
+from pathtemp.report.meaning import MEANING
+from pathtemp.report.page import page, small
+
+EVIL = ("</script><script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "../../etc/passwd")
+
+
+class Elements(HTMLParser):
+    """Every element with its attributes, and all text outside scripts and styles."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self._within = ""
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        self._within = tag
+
+    def handle_endtag(self, tag: str) -> None:
+        self._within = ""
+
+    def handle_data(self, data: str) -> None:
+        if self._within not in ("script", "style"):
+            self.text += data
+
+
+@pytest.fixture(scope="module")
+def evil() -> pt.Fit:
+    fit = fit_of(odd_model(EVIL))
+    return replace(fit, name="<b>mine</b>\x1b[31m", versions={"<i>": "<u>1</u>"})
+
+
+def test_the_verdict_comes_first(tmp_path: Path) -> None:
+    for checks, says in (({}, "Converged: all 2 checks passed."), ({"checks": FAILED}, "Not converged: 1 of 2")):
+        fit = cauchy_fit(**checks)
+        fit.report(tmp_path / "r.html")
+        read = Elements((tmp_path / "r.html").read_text())
+        first = read.text.index(says)
+        assert first < read.text.index("Results")
+        for warning in fit.warnings:
+            assert first < read.text.index(warning) < read.text.index("Results")
+
+
+def test_everything_is_there() -> None:
+    read = Elements(page(cauchy_fit()))
+    for word in (
+        "log marginal likelihood",
+        "round by round",
+        "What",
+        "Settings",
+        "anneal_ess",
+        "jax",
+        "compile",
+        "seed",
+    ):
+        assert word.lower() in read.text.lower(), word
+    images = [attributes["src"] for tag, attributes in read.elements if tag == "img"]
+    assert len(images) == 2
+    assert all((source or "").startswith("data:image/svg+xml;base64,") for source in images)
+
+
+def test_nothing_outside_is_asked_for() -> None:
+    html = page(cauchy_fit())
+    for tag, attributes in Elements(html).elements:
+        for name in ("src", "href"):
+            assert (attributes.get(name) or "data:").startswith("data:"), (tag, attributes)
+    assert not re.search(r"@import|url\(", html)
+
+
+def test_names_stay_text(evil: pt.Fit) -> None:
+    plain, read = Elements(page(cauchy_fit())), Elements(page(evil))
+    assert sorted({tag for tag, _ in read.elements}) == sorted({tag for tag, _ in plain.elements})
+    assert sum(tag == "script" for tag, _ in read.elements) == 2
+    assert not [name for _, attributes in read.elements for name in attributes if name.startswith("on")]
+    for name in EVIL:
+        assert name in read.text
+    assert "<b>mine</b>" in read.text
+    assert "\x1b" not in page(evil)
+
+
+def test_a_notebook_shows_a_small_version(evil: pt.Fit) -> None:
+    read = Elements(evil._repr_html_())
+    assert "Converged" in read.text
+    assert "<b>mine</b>" in read.text
+    assert not [tag for tag, _ in read.elements if tag in ("script", "img")]
+    assert "coverage" not in small(cauchy_fit())
+    assert "hardly visited" in small(cauchy_fit(checks=FAILED))
+
+
+def test_without_matplotlib_there_is_a_page_without_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    read = Elements(page(cauchy_fit()))
+    assert "There are none" in read.text
+    assert "pathtemp[plots]" in read.text
+
+
+def test_it_is_written_whole_or_not(tmp_path: Path) -> None:
+    with pytest.raises(pt.InputError, match="there is no folder"):
+        cauchy_fit().report(tmp_path / "no" / "r.html")
+    with pytest.raises(pt.InputError, match="is a folder"):
+        cauchy_fit().report(tmp_path)
+
+
+def test_every_gate_has_a_meaning() -> None:
+    source = "".join(Path(str(module.__file__)).read_text() for module in _with_gates())
+    gates = set(re.findall(r'Check\("([^"]+)"', source))
+    assert len(gates) > 12
+    assert not gates - set(MEANING)
+
+
+def _with_gates() -> list[Any]:
+    from pathtemp import paper_verdict, verdict
+    from pathtemp.modes import gates
+    from pathtemp.walk import verdict as walks
+
+    return [diagnostics, verdict, paper_verdict, gates, walks]
+
+
+def test_bare_fits_have_a_page() -> None:
+    fit = fit_of(odd_model(), draws=1)
+    assert "too few draws" in page(fit)
+    assert "round by round" not in page(replace(fit, history=()))
