@@ -101,7 +101,7 @@ def mixture() -> pm.Model:
     with pm.Model(coords={"component": [1, 2, 3, 4]}) as model:
         w = pm.Dirichlet("w", np.ones(4), dims="component")
         centre = pm.Normal("centre", 0.0, 1.0)
-        mu = pm.Normal("mu", centre, 2.0, dims="component", transform=transforms.ordered, initval=np.arange(4.0))
+        mu = pm.Normal("mu", centre, 2.0, dims="component", transform=transforms.ordered)
         pm.NormalMixture("y", w, mu, 0.5, observed=SERIES)
     return model
 

@@ -87,6 +87,16 @@ def test_data_are_those_of_the_day_the_model_was_made():
     np.testing.assert_allclose(ours["y"], stats.norm(posterior["mu"].values[..., None]).logpdf(np.zeros(2)))
 
 
+def test_models_with_initial_values():
+    """PyMC's own transformations of models refuse them."""
+    pm = pytest.importorskip("pymc", reason="PyMC is not installed")
+    with pm.Model() as source:
+        sigma = pm.HalfNormal("sigma", 1.0, initval=0.7)
+        pm.Normal("y", 0.0, sigma, observed=[0.3, -1.2])
+    posterior, ours = at_points(pt.from_pymc(source))
+    np.testing.assert_allclose(ours["y"], stats.norm(0, posterior["sigma"].values[..., None]).logpdf([0.3, -1.2]))
+
+
 @pytest.mark.parametrize("language", ["pymc", "numpyro"])
 def test_loo_is_that_of_the_conjugate_model(language):
     """mu ~ N(0, 2), y ~ N(mu, 1): each observation is predicted by a normal."""

@@ -154,18 +154,20 @@ def _dims(model: pm.Model, names: Iterable[str]) -> tuple[dict[str, tuple[str, .
 
 def _pointwise(model: pm.Model) -> Pointwise:
     """The likelihood of each observation at constrained draws, as ``pm.compute_log_likelihood`` has it."""
-    from pymc.model.transform.conditioning import remove_value_transforms
+    from pytensor.graph.replace import clone_replace
 
     from pathtemp.frontends.pymc_graph import freeze, jaxify
 
-    plain = remove_value_transforms(model)
-    values = [plain.rvs_to_values[rv] for rv in plain.free_RVs]
-    free, observed = [rv.name for rv in plain.free_RVs], [rv.name for rv in plain.observed_RVs]
-    graphs = freeze(plain.logp(vars=plain.observed_RVs, sum=False))  # the data as they are now
+    names, observed = [rv.name for rv in model.free_RVs], [rv.name for rv in model.observed_RVs]
+    values = [model.rvs_to_values[rv] for rv in model.free_RVs]
+    inputs, unconstrained = _unconstrained(model)
+    terms = model.logp(vars=model.observed_RVs, sum=False)
+    of_draws = clone_replace(terms, replace=dict(zip(values, unconstrained, strict=True)), rebuild_strict=False)
+    graphs = freeze(of_draws)  # the data as they are now
 
     def evaluate(draws: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
-        function = jaxify(values, graphs)
-        rows = tuple(jnp.asarray(draws[name]) for name in free)
+        function = jaxify(inputs, graphs)
+        rows = tuple(jnp.asarray(draws[name]) for name in names)
         terms = jax.jit(lambda rows: jax.lax.map(lambda row: function(*row), rows, batch_size=BATCH))(rows)
         return {name: np.asarray(x) for name, x in zip(observed, terms, strict=True)}
 
