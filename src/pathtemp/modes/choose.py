@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
+from pathtemp._types import FloatArray
 from pathtemp.model import Model
 from pathtemp.modes.local import DENSE_DIM
 from pathtemp.modes.mixture_base import SAFETY, mixture_base
@@ -13,8 +16,8 @@ SHORTER = 0.9
 """Length relative to that of the user's path from which the mixture is chosen."""
 
 SHORT = 3.0
-"""Length of the user's path up to which it is kept without a trial: it is easy already, and log z along it is what the
-user expects to see."""
+"""Length of the user's path up to which it is kept without a trial, where its annealing pass came to every mode: it is
+easy already, and log z along it is what the user expects to see."""
 
 LEAST_SHARE = 1e-6
 """Estimated share below which a mode gets no leg of the mixture."""
@@ -26,8 +29,21 @@ def legs(search: Search) -> list[int]:
     return [k for k, mode in enumerate(search.modes) if not mode.law.flat and shares[k] > LEAST_SHARE]
 
 
-def why_not(model: Model, search: Search, user: tuple[float, float]) -> str:
-    """Why no mixture is tried, in words; empty where one is. ``user`` is (lam reached, length) of the user's path."""
+def fair(search: Search, theta: FloatArray) -> bool:
+    """Whether target draws (n, dim) of the annealing pass are spread over the modes about as their masses are.
+
+    A mode that should hold four of them or more must hold a quarter of its due.
+    """
+    due = len(theta) * search.shares()
+    held = np.bincount(search.labels(theta), minlength=len(due))
+    return bool(np.all((held >= 0.25 * due) | (due < 4.0)))
+
+
+def why_not(model: Model, search: Search, user: tuple[float, float], theta: FloatArray) -> str:
+    """Why no mixture is tried, in words; empty where one is.
+
+    ``user`` is (lam reached, length) of the annealing pass of the user's path, ``theta`` (n, dim) its last draws.
+    """
     if search.hopeless:
         return "the base as given: the starts found no isolated modes"
     if len(legs(search)) < 2:
@@ -36,7 +52,7 @@ def why_not(model: Model, search: Search, user: tuple[float, float]) -> str:
         return "the base as given: it cannot be sampled, so a mixture with it would not be normalised"
     if model.dim > DENSE_DIM:
         return f"the base as given: beyond {DENSE_DIM} dimensions no local laws are made"
-    if user[0] >= 1.0 and user[1] <= SHORT:
+    if user[0] >= 1.0 and user[1] <= SHORT and fair(search, theta):
         return f"the base as given: its path is short, {user[1]:.2g}"
     return ""
 
@@ -55,21 +71,27 @@ def with_mixture(model: Model, search: Search) -> Model:
     return replace(model, log_base=base, sample_base=sample)
 
 
-def verdict(count: int, user: tuple[float, float], mixture: tuple[float, float]) -> tuple[bool, str]:
+def verdict(
+    count: int, user: tuple[float, float], mixture: tuple[float, float], *, all_reached: bool
+) -> tuple[bool, str]:
     """Whether to take the mixture of ``count`` modes, and why; each path is (lam reached, length).
 
-    >>> verdict(3, (1.0, 12.0), (1.0, 2.0))
+    ``all_reached`` says whether the annealing pass of the user's path came to every mode: a path that leaves some out
+    is short for that reason.
+
+    >>> verdict(3, (1.0, 12.0), (1.0, 2.0), all_reached=True)
     (True, 'a mixture of 3 modes and 10% of the base as given: path length 2 against 12')
-    >>> verdict(2, (1.0, 3.0), (1.0, 4.0))
+    >>> verdict(2, (1.0, 3.0), (1.0, 4.0), all_reached=True)
     (False, 'the base as given: path length 3 against 4 of a mixture of 2 modes')
     """
-    better = mixture[0] >= 1.0 and (user[0] < 1.0 or mixture[1] < SHORTER * user[1])
     named = f"a mixture of {count} modes"
-    mine = f"path length {user[1]:.3g}" + ("" if user[0] >= 1.0 else " and more")
-    if better:
-        against = f"{user[1]:.3g}" + ("" if user[0] >= 1.0 else " and more")
-        return (
-            True,
-            f"{named} and {100 * SAFETY:.0f}% of the base as given: path length {mixture[1]:.3g} against {against}",
-        )
-    return False, f"the base as given: {mine} against {mixture[1]:.3g} of {named}"
+    chosen = f"{named} and {100 * SAFETY:.0f}% of the base as given"
+    if mixture[0] < 1.0:
+        return False, f"the base as given: the annealing pass from {named} did not reach the target"
+    if user[0] < 1.0:
+        return True, f"{chosen}: the annealing pass from the base alone did not reach the target"
+    if mixture[1] < SHORTER * user[1]:
+        return True, f"{chosen}: path length {mixture[1]:.3g} against {user[1]:.3g}"
+    if not all_reached:
+        return True, f"{chosen}: the annealing pass from the base alone left modes out"
+    return False, f"the base as given: path length {user[1]:.3g} against {mixture[1]:.3g} of {named}"

@@ -15,6 +15,7 @@ from pathtemp.kernels.rounds import Record
 from pathtemp.model import Model
 from pathtemp.modes import choose, gates
 from pathtemp.modes.ascent import CHUNK, LANES
+from pathtemp.modes.local import DENSE_DIM
 from pathtemp.modes.search import BATCH, Search, base_stream, find_modes
 from pathtemp.modes.shares import mode_shares
 from pathtemp.modes.table import Modes
@@ -31,6 +32,9 @@ MOST_SEARCH = 20_000
 
 LEAST_SEARCH = 4 * LANES * CHUNK
 """Gradient evaluations of that search at least, enough for a few dozen starts."""
+
+MOST_SCANNED = 8_000_000
+"""Numbers in the base draws that are scanned at once (64 MB)."""
 
 LOOK_SHARE = 0.01
 """Share of the budget for each look at target draws."""
@@ -74,6 +78,7 @@ class ModesRun:
         self._rng = np.random.default_rng([seed % 2**32, 4])
         self._search = Search(GeometricPath(model.log_base, model.log_target), scale=_spread(start[0]), seed=seed)
         self._user_path = (0.0, np.inf)
+        self._user_end = start[0]
         self._mixture, self._why = False, ""
         self._known = 0
         self._rounds = 0
@@ -107,6 +112,7 @@ class ModesRun:
         if self._restarts is None:
             self._run.anneal(budget)
             self._user_path = (self.engine.reached, self.engine.length)
+            self._user_end = self.engine.last_level.theta
             self._find(budget)
             self._settle(budget)
             self._restarts = 0
@@ -138,7 +144,9 @@ class ModesRun:
             if model.sample_base is not None
             else _again(theta[lam <= 0], self._rng)
         )
-        scan = int(np.clip(budget / 6.0, 1024, 32768)) if model.sample_base is not None else 0
+        scan = int(np.clip(budget / 6.0, 1024, min(32768, MOST_SCANNED // model.dim)))
+        if model.sample_base is None or model.dim > DENSE_DIM:
+            scan = 0
         self._search.climb(self.hints, found_by="given", random=False, most_gradients=most)
         find_modes(self._search, draws, (lam, theta), most_gradients=most, scan=scan, rng=self._rng)
         self._pay()
@@ -153,7 +161,7 @@ class ModesRun:
         """Choose the base by the length of the path; the chosen path is annealed when this returns."""
         self._search.refine()
         self._known = len(self._search.modes)
-        self._why = choose.why_not(self._model, self._search, self._user_path)
+        self._why = choose.why_not(self._model, self._search, self._user_path, self._user_end)
         if self._why:
             return
         old = self._run
@@ -167,7 +175,9 @@ class ModesRun:
         new.history, new.after_round = list(old.history), old.after_round
         new.anneal(budget)
         count = len(choose.legs(self._search))
-        better, self._why = choose.verdict(count, self._user_path, (engine.reached, engine.length))
+        all_reached = choose.fair(self._search, self._user_end)
+        paths = (self._user_path, (engine.reached, engine.length))
+        better, self._why = choose.verdict(count, *paths, all_reached=all_reached)
         if better or self._mixture:
             self._run, self._mixture = new, True
         else:

@@ -234,7 +234,7 @@ def find_modes(
             break
     few = MOST_STEPS // 2
     search.climb(outwards(base_draws(BATCH)), found_by="far", random=False, most_gradients=left(), most_steps=few)
-    theta = np.concatenate([base_draws(scan), outwards(base_draws(scan // 4)), levels[1]])
+    theta = np.concatenate([base_draws(scan), outwards(base_draws(scan // 4)), levels[1][: scan or BATCH]])
     log_q = search.log_target(theta)
     while left() > 0:
         picked = search.strange(theta, log_q, BATCH)
