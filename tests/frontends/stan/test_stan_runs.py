@@ -65,7 +65,7 @@ class TestKnownAnswers:
         assert abs(z_score(fit, -31.311347)) < 3
 
     def test_the_coin(self) -> None:
-        fit = run(load("discrete_only_data"), seed=1)
+        fit = run(load("discrete_only_data"), seed=1, modes="off")  # the curve of this base, not of one that is found
         n, y = 100, 50
 
         def log_z(b: float) -> float:
@@ -76,10 +76,10 @@ class TestKnownAnswers:
 
         assert log_z(1.0) == pytest.approx(-4.97455, abs=1e-5)
         for lam in (0.1, 0.3, 0.6, 1.0):
-            assert abs(float(fit.log_z(lam)) - log_z(lam)) < 3 * float(fit.log_z.se(lam)) + 2e-3, lam
+            assert abs(float(fit.log_z(lam)) - log_z(lam)) < 3 * float(fit.log_z.se(lam)), lam
 
     def test_the_beta_binomial(self) -> None:
-        fit = run(load("beta_binomial"), seed=1)
+        fit = run(load("beta_binomial"), seed=1, modes="off")
         al, be, y, n = 9, 0.75, 115, 550
 
         def log_z(lam: float) -> float:
@@ -88,7 +88,7 @@ class TestKnownAnswers:
 
         assert log_z(1.0) == pytest.approx(-17.10858, abs=1e-5)
         for lam in (0.1, 0.5, 1.0):
-            assert abs(float(fit.log_z(lam)) - log_z(lam)) < 3 * float(fit.log_z.se(lam)) + 2e-2, lam
+            assert abs(float(fit.log_z(lam)) - log_z(lam)) < 3 * float(fit.log_z.se(lam)), lam
 
     def test_two_models_joined(self) -> None:
         file = EXAMPLES / "logit_probit.stan"
