@@ -121,7 +121,8 @@ class PaperMargin:
                 tail = khat(np.interp(at, grid, log_p) - np.interp(at, *old)).value
                 history.append(_line(counts, tail, rounds[-1], grid, log_p))
                 progress.round(history[-1])
-                if settings.stop and index > 0 and tail < settings.khat:
+                # k-hat does not see what was never visited.
+                if settings.stop and index > 0 and tail < settings.khat and _covered(rounds, grid) == 1.0:
                     break
                 bias = self._bias(grid[0], grid[-1], log_p, self._log_target(rounds, grid))
         finally:
@@ -177,7 +178,10 @@ class PaperMargin:
         message = (
             f"k-hat of the ratio of successive marginals is {tail:.2f}, not below {self.settings.khat}; {gates.MORE}."
         )
+        covered = _covered(rounds, grid)
+        unseen = f"Only {100 * covered:.0f}% of the margin was visited; {gates.MORE}."
         checks = (
+            Check("coverage", covered, 1.0, covered == 1.0, "" if covered == 1.0 else unseen),
             Check("k-hat", tail, self.settings.khat, passed, "" if passed else message),
             gates.check_rhat(rhat, highest=1.05),
             gates.check_ess(bulk),
@@ -234,6 +238,12 @@ class PaperMargin:
             evidence=LogEvidence(float("nan"), float("nan")),
         )
         return fit, posterior.reshape(-1, model.dim)
+
+
+def _covered(rounds: list[ChainDraws], grid: FloatArray) -> float:
+    """Share of the windows of the margin that any draw has come to."""
+    lam = np.concatenate([np.ravel(r.lam) for r in rounds])
+    return float(np.mean(np.histogram(lam, WINDOWS, (grid[0], grid[-1]))[0] > 0))
 
 
 def _tied(lam: FloatArray, u: FloatArray, grid: FloatArray) -> tuple[FloatArray, FloatArray]:
