@@ -14,6 +14,8 @@ from pathtemp import plots
 from pathtemp.curve import LogZ
 from pathtemp.errors import InputError, MissingExtraError
 from pathtemp.fit import Fit
+from pathtemp.modes.table import Modes
+from pathtemp.plots.modes import mode_labels
 from pathtemp.plots.variables import bin_count, scalar
 from pathtemp.run import RoundRecord
 from pathtemp.testing import cauchy_pair
@@ -22,6 +24,7 @@ mpl.use("Agg")
 PANELS = [
     *(plots.target_draws, plots.base_draws, plots.joint_path, plots.log_z),
     *(plots.marginal_a, plots.history, plots.hardness, plots.acceptance),
+    *(plots.tours, plots.tails, plots.mode_shares),
 ]
 
 
@@ -209,3 +212,61 @@ def test_matplotlib_is_imported_only_to_draw():
     script = "import sys, pathtemp, pathtemp.plots; print('matplotlib.pyplot' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
     assert done.stdout.strip() == "False"
+
+
+def with_modes(fit: Fit) -> Fit:
+    """The Cauchy pair with the two modes that it has."""
+    modes = Modes(
+        centre={"theta": np.array([[-10.0], [10.0]])},
+        log_density=np.zeros(2),
+        share=np.array([0.51, 0.49]),
+        share_se=np.array([0.02, 0.02]),
+        visits=np.array([50, 50]),
+        found_by=("base", "base"),
+        starts=np.array([8, 8]),
+        starts_made=16,
+        unseen=0.0,
+        mixture=True,
+        why="a mixture",
+    )
+    return dataclasses.replace(fit, modes=modes)
+
+
+def test_draws_are_labelled_by_the_mode_they_are_in(fit):
+    labels = mode_labels(with_modes(fit))
+    assert np.mean(labels == (fit.posterior["theta"].values.ravel() > 0)) > 0.99
+    assert not mode_labels(fit).any()
+
+
+def test_shares_of_modes_have_error_bars(fit):
+    ax = plots.mode_shares(with_modes(fit))
+    (bars,) = ax.containers
+    assert bars.has_yerr
+    assert bars.lines[0].get_ydata().tolist() == [0.51, 0.49]
+    assert "did not look" in plots.mode_shares(fit).texts[0].get_text()
+
+
+def test_pairs_show_every_pair_once():
+    figure = plots.pairs(fit_of(odd_model(("mu", "$x$", "tau"))))
+    shown = [ax for ax in figure.axes if ax.get_visible()]
+    assert len(shown) == 6
+    pixels(figure)
+    assert len(plots.pairs(fit_of(odd_model()), var=("mu", "tau")).axes) == 1
+    with pytest.raises(InputError, match="two variables or more"):
+        plots.pairs(with_draws(np.zeros((2, 5))))
+
+
+def test_tails_fall_to_one_draw_on_a_log_scale(fit):
+    ax = plots.tails(fit)
+    assert ax.get_yscale() == "log"
+    target = ax.lines[1]
+    assert np.isclose(target.get_ydata().min(), 0.5 / fit.posterior["theta"].size)
+    assert ax.get_xscale() == "linear"
+    heavy = with_draws(np.exp(np.linspace(0.0, 30.0, 100)).reshape(2, 50))
+    assert plots.tails(heavy).get_xscale() == "log"
+
+
+def test_tours_show_the_ends_of_each_chain(fit):
+    ax = plots.tours(fit, chains=2)
+    assert len(ax.lines) == 6
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["chain 0", "chain 1"]

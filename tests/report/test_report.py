@@ -73,7 +73,7 @@ def test_everything_is_there() -> None:
     ):
         assert word.lower() in read.text.lower(), word
     images = [attributes["src"] for tag, attributes in read.elements if tag == "img"]
-    assert len(images) == 2
+    assert len(images) == 3
     assert all((source or "").startswith("data:image/svg+xml;base64,") for source in images)
 
 

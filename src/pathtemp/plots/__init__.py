@@ -7,9 +7,10 @@ every panel is also a function of a fit and an axes, which it makes where none i
 from __future__ import annotations
 
 from pathtemp.plots.figures import diagnose, plot
+from pathtemp.plots.modes import mode_shares, pairs
 from pathtemp.plots.path import joint_path, log_z, marginal_a
-from pathtemp.plots.running import acceptance, hardness, history
-from pathtemp.plots.variables import base_draws, target_draws
+from pathtemp.plots.running import acceptance, hardness, history, tours
+from pathtemp.plots.variables import base_draws, tails, target_draws
 
 __all__ = [
     "acceptance",
@@ -20,6 +21,10 @@ __all__ = [
     "joint_path",
     "log_z",
     "marginal_a",
+    "mode_shares",
+    "pairs",
     "plot",
+    "tails",
     "target_draws",
+    "tours",
 ]

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 PHASES = {"anneal": (BASE, "s"), "pin": (BETWEEN, "D"), "adapt": (ALARM, "^"), "sample": (TARGET, "o")}
 """Colour and marker of each phase."""
 
+MOST_ITERATIONS = 400
+"""Iterations of the tours that are drawn."""
+
 DECADES = 100.0
 """Hardness that varies by more than this factor is drawn on a log scale."""
 
@@ -49,6 +52,26 @@ def history(fit: Fit, ax: Axes | None = None, *, exact: float | None = None) -> 
     ax.legend(loc="best", ncols=2)
     ax.set(xlim=(0, None), ylim=(low, high), xlabel="gradient evaluations", ylabel="log z(1) − log z(0)")
     ax.ticklabel_format(axis="x", style="sci", scilimits=(0, 4))
+    return ax
+
+
+def tours(fit: Fit, ax: Axes | None = None, *, chains: int = 4) -> Axes:
+    """Where the first ``chains`` chains stood on the path, iteration by iteration: each goes to and fro.
+
+    Round trips base -> target -> base are what standard errors rest on; a chain that stays is stuck.
+    """
+    ax = axes(ax)
+    title(ax, "Tours", f"{fit.diagnostics.tours:,} round trips over all chains")
+    lam = fit.path["lam"].values[:chains]
+    if lam.size == 0:
+        return empty(ax, "no draws")
+    shown = min(lam.shape[1], MOST_ITERATIONS)
+    for number, line in enumerate(lam[:, :shown]):
+        ax.plot(number + 0.86 * line, color=BETWEEN, linewidth=0.7)
+        for at, colour in ((line <= 0, BASE), (line >= 1, TARGET)):
+            ax.plot(np.flatnonzero(at), number + 0.86 * line[at], ".", ms=3, mec="none", color=colour)
+    ax.set(xlim=(0, shown), xlabel="iteration", ylabel="λ from 0 to 1, by chain")
+    ax.set_yticks(np.arange(len(lam)) + 0.43, [f"chain {number}" for number in range(len(lam))])
     return ax
 
 

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
     from pathtemp.fit import Fit
 
+WIDE = 1000.0
+"""Positive draws that reach this many times their median are drawn over a log scale."""
+
 Density = Callable[[FloatArray], FloatArray]
 """A normalised density of one variable, evaluated at an array of points."""
 
@@ -60,6 +63,34 @@ def base_draws(
 ) -> Axes:
     """Histogram of the draws at lam = 0; see :func:`target_draws`."""
     return _histogram(fit.base, axes(ax), BASE, "Base draws (λ = 0)", var, density, label)
+
+
+def tails(fit: Fit, ax: Axes | None = None, *, var: str | None = None, label: str | None = None) -> Axes:
+    """The marginal with its tails on a log scale: the share of draws beyond each value, on either side of the median.
+
+    Target and base lie over each other: where the target's tail ends far inside the base's, the base covers it.
+    """
+    ax = axes(ax)
+    title(ax, "Tails")
+    drawn: list[FloatArray] = []
+    name = ""
+    for dataset, colour, heading in ((fit.base, BASE, "base"), (fit.posterior, TARGET, "target")):
+        name, draws = scalar(dataset, var)
+        values = np.sort(draws[np.isfinite(draws)])
+        if values.size == 0:
+            continue
+        share = (np.arange(values.size) + 0.5) / values.size
+        ax.plot(values, np.minimum(share, 1.0 - share), color=colour, linewidth=1.4, label=heading)
+        drawn.append(values)
+    if not drawn:
+        return empty(ax, "no draws")
+    every = np.concatenate(drawn)
+    if every.min() > 0 and every.max() > WIDE * np.median(every):
+        ax.set_xscale("log")
+    ax.set(yscale="log", ylabel="share of draws beyond")
+    ax.set_xlabel(label or printable(name), parse_math=False)
+    ax.legend(loc="best")
+    return ax
 
 
 def scalar(dataset: xr.Dataset, var: str | None = None) -> tuple[str, FloatArray]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import io
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from pathtemp.errors import MissingExtraError
@@ -14,10 +16,12 @@ if TYPE_CHECKING:
 
     from pathtemp.fit import Fit
 
+FIRST = "Draws of the target and of the base, the joint path, and log z with its band of two standard errors."
+
 
 def figures(fit: Fit) -> Markup:
     """The figure to look at first, and the one for when something is wrong; a line where matplotlib is absent."""
-    from pathtemp.plots import diagnose, plot
+    from pathtemp.plots import diagnose
     from pathtemp.plots.style import pyplot
 
     heading = h("h2", "Figures")
@@ -25,16 +29,35 @@ def figures(fit: Fit) -> Markup:
         plt = pyplot()
     except MissingExtraError as error:
         return h("section", heading, h("p", f"There are none: {error}", class_="note"), id="figures")
-    captions = (
-        (plot, "Draws of the target and of the base, the joint path, and log z with its band of two standard errors."),
-        (diagnose, "The marginal of a, log z by round, where the path is hard, and acceptance along the path."),
-    )
+    captions: list[tuple[Callable[[], Figure], str]] = [(fit.plot, FIRST)]
+    if not hasattr(fit, "marginal"):
+        captions += [
+            (partial(diagnose, fit), "How it went: the marginal of a, log z by round, where the path is hard.")
+        ]
+        captions += [(partial(_journeys, fit), "Journeys of four chains, tails of the first variable, and modes.")]
     shown = []
     for make, caption in captions:
-        figure = make(fit)
+        figure = make()
         shown.append(h("figure", h("img", src=_image(figure), alt=caption), h("figcaption", caption)))
         plt.close(figure)
     return h("section", heading, *shown, id="figures")
+
+
+def _journeys(fit: Fit) -> Figure:
+    """Tours and tails, and the shares of the modes where there are several."""
+    from pathtemp.plots import mode_shares, tails, tours
+    from pathtemp.plots.style import RC, pyplot
+
+    several = fit.modes is not None and len(fit.modes) > 1
+    plt = pyplot()
+    with plt.rc_context(RC):
+        figure: Figure
+        figure, panels = plt.subplots(1, 3 if several else 2, figsize=(8.4, 3.1), layout="constrained")
+        tours(fit, panels[0])
+        tails(fit, panels[1])
+        if several:
+            mode_shares(fit, panels[2])
+    return figure
 
 
 def _image(figure: Figure) -> str:

@@ -15,7 +15,6 @@ from pathtemp.report import sections
 from pathtemp.report.figures import figures
 from pathtemp.report.markup import h, rows, text
 from pathtemp.report.rounds import rounds
-from pathtemp.summary import summarise
 
 if TYPE_CHECKING:
     from pathtemp.fit import Fit
@@ -64,6 +63,6 @@ def small(fit: Fit) -> str:
     """What a notebook shows of a fit: the verdict, what to do, and the numbers; no script and no figures."""
     colour = "#00674c" if fit.converged else "#a33d00"
     advice = [h("ul", *(h("li", message) for message in fit.warnings))] if fit.warnings else []
-    facts = rows([("model", fit.name), *summarise(fit, rows=0).facts])
+    facts = rows([("model", fit.name), *fit.summary(rows=0).facts])
     sentence = h("p", h("b", sections.verdict_sentence(fit)), style=f"color: {colour}")
     return h("div", sentence, *advice, h("details", h("summary", "numbers"), facts), class_="pathtemp-fit")

@@ -4,7 +4,8 @@
   const slider = document.getElementById("round");
   const source = document.getElementById("rounds-data");
   if (!slider || !source) return;
-  const rounds = JSON.parse(source.textContent);
+  const data = JSON.parse(source.textContent);
+  const rounds = data.rounds;
   const [width, height, left, right, top, bottom] = [640, 300, 70, 15, 12, 42];
   const space = "http://www.w3.org/2000/svg";
 
@@ -22,7 +23,9 @@
   const pad = 0.06 * (high - low) || 0.5;
   low -= pad;
   high += pad;
-  const x = (lam) => left + lam * (width - left - right);
+  const places = rounds.flatMap((r) => [r.lam[0], r.lam[r.lam.length - 1]]);
+  const first = Math.min(...places), last = Math.max(...places);
+  const x = (lam) => left + (lam - first) / (last - first) * (width - left - right);
   const y = (value) => top + (Math.min(Math.max(value, low), high) - high) / (low - high) * (height - top - bottom);
   const points = (lam, values) => lam.map((l, i) => x(l).toFixed(1) + "," + y(values[i]).toFixed(1)).join(" ");
 
@@ -35,9 +38,10 @@
       const value = low + (high - low) * k / 4;
       svg.append(make("line", { x1: left, x2: width - right, y1: y(value), y2: y(value), class: "grid" }));
       svg.append(make("text", { x: left - 8, y: y(value) + 4, class: "right" }, Number(value.toPrecision(3)).toString()));
-      svg.append(make("text", { x: x(k / 4), y: height - bottom + 18, class: "middle" }, String(k / 4)));
+      const place = first + (last - first) * k / 4;
+      svg.append(make("text", { x: x(place), y: height - bottom + 18, class: "middle" }, String(Number(place.toPrecision(3)))));
     }
-    svg.append(make("text", { x: x(0.5), y: height - 6, class: "middle" }, "λ   (0: base, 1: target)"));
+    svg.append(make("text", { x: (left + width - right) / 2, y: height - 6, class: "middle" }, data.x));
     svg.append(make("text", { x: 14, y: height / 2, class: "middle", transform: `rotate(-90 14 ${height / 2})` },
       "log z(λ) − log z(0)"));
     const band = points(r.lam, upper) + " " + points([...r.lam].reverse(), [...lower].reverse());

@@ -27,6 +27,8 @@ def rounds(fit: Fit) -> Markup:
     kept = np.unique(np.linspace(0, len(records) - 1, min(len(records), MOST_ROUNDS)).round().astype(int))
     data = [_round(int(i) + 1, len(records), records[i]) for i in kept]
     last = len(data) - 1
+    tempered = not hasattr(fit, "marginal")
+    axis = "λ   (0: base, 1: target)" if tempered else "the margin, on its unconstrained scale"
     return h(
         "section",
         h("h2", "How log z was learned, round by round"),
@@ -39,7 +41,7 @@ def rounds(fit: Fit) -> Markup:
         ),
         h("div", id="round-curve", class_="curve"),
         # Inside a script element only "<" could end it early.
-        Markup(f'<script type="application/json" id="rounds-data">{_json(data)}</script>'),
+        Markup(f'<script type="application/json" id="rounds-data">{_json({"x": axis, "rounds": data})}</script>'),
         id="rounds",
     )
 

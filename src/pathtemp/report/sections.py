@@ -10,7 +10,7 @@ import numpy as np
 from pathtemp.report.markup import Markup, h, rows
 from pathtemp.report.meaning import MEANING
 from pathtemp.run import Check
-from pathtemp.summary import posterior_table, summarise, with_error
+from pathtemp.summary import posterior_table, with_error
 
 if TYPE_CHECKING:
     from pathtemp.fit import Fit
@@ -49,7 +49,7 @@ def verdict(fit: Fit) -> Markup:
 
 def facts(fit: Fit) -> Markup:
     """The numbers of the summary."""
-    return rows(list(summarise(fit, rows=0).facts))
+    return rows(list(fit.summary(rows=0).facts))
 
 
 def modes(fit: Fit) -> Markup:
