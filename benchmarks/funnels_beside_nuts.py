@@ -29,7 +29,7 @@ BUDGET = 100_000
 LEFT = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1)
 RIGHT = (0.9, 0.95, 0.98, 0.99, 0.995, 0.998, 0.999)
 MOMENTS = (1, 2, 3, 4)
-CHAINS, WARM_UP, BATCH = 4, 500, 250
+CHAINS, WARM_UP, BATCH = 4, 150, 50
 METHODS = ("divide_and_conquer", "paper", "nuts_centred", "nuts_non_centred")
 LABELS = dict(zip(METHODS, ("pathtemp", "the paper's engine", "NUTS, centred", "NUTS, non-centred"), strict=True))
 

@@ -18,6 +18,7 @@ from pathtemp.paths.geometric import GeometricPath
 from pathtemp.paths.margin import Margin, MarginPath, margin_path
 from pathtemp.progress import Progress, RichProgress, Silent
 from pathtemp.settings import DEFAULT, PaperSettings, Settings
+from pathtemp.walk.engine import check_budget
 from pathtemp.walk.margins import MarginTask
 from pathtemp.walk.paper import PaperMargin
 from pathtemp.walk.targets import TargetMarginal
@@ -115,9 +116,9 @@ def divide_and_conquer(
     """
     if not isinstance(model, Model):
         raise InputError(f"model: expected a model from a front end, or a pt.Model, got a {type(model).__name__}")
-    if not budget > 0:
-        raise InputError(f"budget: it must be a positive number of gradient evaluations, and is {budget}")
     changed: Settings | PaperSettings = settings if chains is None else settings.replace(chains=chains)
+    if isinstance(changed, Settings):
+        check_budget(budget, model.dim - 1, changed)
     margins = [margin] if isinstance(margin, str | Margin) else list(margin)
     if not margins:
         raise InputError("margin: the list is empty; name one parameter at least")

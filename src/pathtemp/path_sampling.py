@@ -23,7 +23,7 @@ from pathtemp.progress import Progress, RichProgress, Silent
 from pathtemp.run import Counts, Run
 from pathtemp.settings import DEFAULT, Settings
 from pathtemp.walk.blocks import in_blocks
-from pathtemp.walk.engine import CELLS, Walk
+from pathtemp.walk.engine import CELLS, Walk, check_budget
 from pathtemp.walk.learn import flat_chart, refine
 from pathtemp.walk.run import WalkRun
 from pathtemp.walk.search import search
@@ -98,8 +98,9 @@ def path_sample(
     >>> round(float(fit.log_z(1.0)), 2)  # log z = 3 lam
     3.0
     """
-    _check(log_q, dim, interval, args, target_marginal, budget)
     settings = settings if chains is None else settings.replace(chains=chains)
+    _check(log_q, dim, interval, args, target_marginal)
+    check_budget(budget, dim, settings)
     args = tuple(jax.tree.map(jnp.asarray, args))
     low, high = float(interval[0]), float(interval[1])
     theta, lam = _begin(starts, dim, settings.chains, seed), _strata(low, high, settings.chains)
@@ -128,11 +129,6 @@ def path_sample(
         display.compile("round")
         walk = Walk(path, args, chart, (found.last, lam), (A_MIN, 1.0 - A_MAX), target, settings, seed)
         walk.counts = found.counts + Counts(len(draws), 0)
-        if walk.counts.gradients + 6 * walk.round_gradients > budget:
-            raise InputError(
-                f"budget: {budget:.0f} gradient evaluations are too few for {settings.chains} chains; "
-                f"give {walk.counts.gradients + 10 * walk.round_gradients:.0f} at least, or fewer chains"
-            )
         run = WalkRun(walk, display, widen=False)
         run.adapt(budget, pinned=PINNED)
         run.sample(budget)
@@ -170,7 +166,7 @@ def _outcome(run: WalkRun) -> Run:
     )
 
 
-def _check(log_q: Any, dim: int, interval: Any, args: tuple[Any, ...], target_marginal: str, budget: float) -> None:
+def _check(log_q: Any, dim: int, interval: Any, args: tuple[Any, ...], target_marginal: str) -> None:
     if not callable(log_q):
         raise InputError(f"log_q: expected a function of (theta, lam), got a {type(log_q).__name__}")
     if not (isinstance(dim, int) and dim >= 1):
@@ -179,8 +175,6 @@ def _check(log_q: Any, dim: int, interval: Any, args: tuple[Any, ...], target_ma
         raise InputError(f"interval: expected two finite numbers, the lower first, and it is {interval!r}")
     if target_marginal not in MARGINALS:
         raise InputError(f"target_marginal: expected one of {', '.join(MARGINALS)}, got {target_marginal!r}")
-    if not budget > 0:
-        raise InputError(f"budget: it must be a positive number of gradient evaluations, and is {budget}")
     point = jax.ShapeDtypeStruct((dim,), jnp.float64)
     try:
         out = jax.eval_shape(log_q, point, jax.ShapeDtypeStruct((), jnp.float64), *args)

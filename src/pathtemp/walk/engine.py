@@ -14,6 +14,7 @@ import numpy as np
 
 from pathtemp._types import Array, FloatArray, HostArray
 from pathtemp.compilation import compiled_once
+from pathtemp.errors import InputError
 from pathtemp.kernels.walk import HALF_LOG_2PI, Walker, WalkParameters, WalkRecord, WalkShape, make_round
 from pathtemp.learner import adapt_step
 from pathtemp.paths.function import FunctionPath
@@ -21,6 +22,7 @@ from pathtemp.run import Counts
 from pathtemp.settings import Settings
 from pathtemp.walk.learn import Chart, refine
 from pathtemp.walk.pool import Pool, Slopes
+from pathtemp.walk.search import FEWEST_SEARCH
 from pathtemp.walk.targets import TargetMarginal
 
 BoolArray = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
@@ -85,7 +87,7 @@ class Walk:
         a = self.ends[0] + (1.0 - sum(self.ends)) * s
         density = jax.vmap(lambda x, l: self.path.log_density(x, l, self.args))
         self.chains = Walker(jnp.asarray(theta), jnp.asarray(a), density(theta, self.low + (self.high - self.low) * s))
-        self._shape = WalkShape(self.settings.iterations, self.leapfrogs, self.settings.orbit)
+        self._shape = WalkShape(self.settings.iterations, leapfrogs(self.dim, self.settings), self.settings.orbit)
         seeds = (np.uint32(self.seed % 2**32), np.uint32(0))
         self._round, seconds = compiled_once(
             make_round, (self.path, self._shape), (*seeds, self.chains, self.parameters), donate=(2,)
@@ -108,16 +110,9 @@ class Walk:
         return float(self.chart.lam[-1])
 
     @property
-    def leapfrogs(self) -> int:
-        """Largest number of leapfrogs of one move."""
-        return (
-            max(2, self.settings.leapfrogs_in(self.dim)) if self.settings.leapfrogs is None else self.settings.leapfrogs
-        )
-
-    @property
     def round_gradients(self) -> float:
-        """Gradient evaluations that a round costs on average: those of HMC, and one for each gradient by lam."""
-        return self.settings.chains * self.settings.iterations * ((self.leapfrogs + 1) / 2 + 1)
+        """Gradient evaluations that a round costs on average."""
+        return round_gradients(self.dim, self.settings)
 
     def round(self) -> WalkRecord:
         """Run one round on the current parameters."""
@@ -208,6 +203,32 @@ class Walk:
         self.seconds["compile"] += seconds
         self.counts = self.counts + Counts(0, count)
         return np.asarray(program(np.uint32(self.seed % 2**32), self.parameters))
+
+
+def leapfrogs(dim: int, settings: Settings) -> int:
+    """Largest number of leapfrogs of one move."""
+    return max(2, settings.leapfrogs_in(dim)) if settings.leapfrogs is None else settings.leapfrogs
+
+
+def round_gradients(dim: int, settings: Settings) -> float:
+    """Gradient evaluations that a round costs on average: those of HMC, and one for each gradient by lam.
+
+    >>> round_gradients(9, Settings())
+    5120.0
+    """
+    return settings.chains * settings.iterations * ((leapfrogs(dim, settings) + 1) / 2 + 1)
+
+
+def check_budget(budget: float, dim: int, settings: Settings) -> None:
+    """Raise where a budget does not suffice for the shortest search and eight rounds."""
+    least = settings.chains * FEWEST_SEARCH + 8 * round_gradients(dim, settings)
+    if not budget > 0:
+        raise InputError(f"budget: it must be a positive number of gradient evaluations, and is {budget}")
+    if budget < least:
+        raise InputError(
+            f"budget: {budget:.0f} gradient evaluations are too few for {settings.chains} chains; "
+            f"give {least:.0f} at least, or fewer chains"
+        )
 
 
 def _reference(path: FunctionPath, count: int) -> Callable[[Array, WalkParameters], Array]:

@@ -115,11 +115,6 @@ class MarginTask:
             self.seed,
         )
         walk.counts = found.counts + Counts(len(flat), 0)
-        if walk.counts.gradients + 4 * walk.round_gradients > self.budget:
-            raise InputError(
-                f"budget: {self.budget:.0f} gradient evaluations are too few for {self.settings.chains} chains; "
-                f"give {walk.counts.gradients + 8 * walk.round_gradients:.0f} at least, or fewer chains"
-            )
         return walk
 
     def _fit(self, run: WalkRun) -> tuple[MarginFit, FloatArray]:

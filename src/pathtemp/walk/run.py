@@ -22,7 +22,7 @@ NEAR_END = 0.05
 """A walk has been to an end of the path when it came this near to it."""
 
 LONGEST = 0.65
-"""Share of the budget after which the kernel is frozen, settled or not: a frozen round tells more than many before."""
+"""Share of the budget after which the kernel is frozen, settled or not, where the interval has to be found as well."""
 
 SETTLED = 0.1
 """Change of log c between rounds, largest over the path, below which the kernel may be frozen."""
@@ -71,7 +71,7 @@ class WalkRun:
             self._note("pin" if number <= pinned else "adapt", record, walk.log_z, np.full(CELLS + 1, np.nan))
             spent = walk.counts.gradients / budget
             settled = number >= pinned + 4 and change < SETTLED and interval is None and spent >= settings.adapt_least
-            if settled or spent >= max(settings.adapt_share, LONGEST):
+            if settled or spent >= (max(settings.adapt_share, LONGEST) if self.widen else settings.adapt_share):
                 break
         walk.pin(False)
         walk.seconds["adapt"] += time.perf_counter() - begin

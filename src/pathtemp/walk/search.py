@@ -24,6 +24,10 @@ from pathtemp.run import Counts
 ITERATIONS, LEAPFROGS = 8, 8
 """Iterations of one compiled burst, and the largest number of leapfrogs of an iteration."""
 
+FEWEST_BURSTS = 4
+FEWEST_SEARCH = FEWEST_BURSTS * ITERATIONS * (LEAPFROGS // 2 + 2)
+"""Gradient evaluations of the shortest search, for each chain, those at its draws included."""
+
 LOST = 10.0
 """Log density below the median, beside twice the dimension, at which a chain is given up."""
 
@@ -65,7 +69,7 @@ def search(
     program, _ = compiled_once(
         _burst, (log_density,), (*_arguments(seed, 0, starts, step, location, spread), each, shared)
     )
-    bursts = max(4, int(gradients / (chains * ITERATIONS * 0.5 * (LEAPFROGS + 1))))
+    bursts = max(FEWEST_BURSTS, int(gradients / (chains * ITERATIONS * 0.5 * (LEAPFROGS + 1))))
     x, history, spent, rng = starts, [], 0, np.random.default_rng(seed)
     for number in range(bursts):
         out = jax.device_get(program(*_arguments(seed, number, x, step, location, spread), each, shared))
