@@ -25,13 +25,15 @@ from pathtemp._types import FloatArray
 
 GROWTH_DIMS = (10, 30, 100, 300)
 
+ACCURACY = 0.02
+"""Standard error of log z at which the gradients of the cases ``growth_*`` are compared."""
+
 
 @dataclass(frozen=True)
 class Case:
     """A problem, its budget in gradient evaluations, and what is to be reached.
 
-    ``reached`` judges all runs of the case; ``goal`` says the same in words. Without a budget a run stops by itself,
-    at a standard error of log z of .02. ``hints`` are given to the search; ``both`` runs the case a second time
+    ``reached`` judges all runs of the case; ``goal`` says the same in words. Without a budget a run stops by itself. ``hints`` are given to the search; ``both`` runs the case a second time
     without looking for modes.
     """
 
@@ -109,7 +111,10 @@ CASES: dict[str, Case] = {
     "narrow": Case(testing.narrow_mode, 1e5, "never converged without the narrow mode (50 runs)", never_missing),
     **{
         f"growth_{dim}": Case(
-            partial(testing.paper_mixture, dim, centre_scale=5.0), None, "no worse than dim^.75", lambda rows: True
+            partial(testing.paper_mixture, dim, centre_scale=5.0),
+            2e5,
+            "no worse than dim^.75, shares as accurate",
+            partial(accurate, share=0.015, log_z=0.1),
         )
         for dim in GROWTH_DIMS
     },
@@ -143,8 +148,20 @@ def one(name: str, seed: int, problem: testing.Problem) -> Row:
         "mixture": modes.mixture,
         "length": fit.diagnostics.length,
         "without": without,
+        "to_accuracy": gradients_to(fit, ACCURACY),
         "seconds": sum(fit.seconds.values()),
     }
+
+
+def gradients_to(fit: pt.Fit, se: float) -> float:
+    """Gradient evaluations after which log z had this standard error; carried on as 1 / se^2 where it came later."""
+    frozen = [record for record in fit.history if record.phase == "sample"]
+    for record in frozen:
+        if record.log_z_se <= se:
+            return float(record.gradients)
+    before = fit.history[-len(frozen) - 1].gradients
+    last = frozen[-1]
+    return before + (last.gradients - before) * (last.log_z_se / se) ** 2
 
 
 def run(name: str, seeds: range) -> list[Row]:
@@ -193,11 +210,15 @@ def summary_line(name: str, rows: list[Row]) -> list[str]:
 
 
 def growth(results: dict[str, list[Row]]) -> tuple[float, FloatArray, FloatArray]:
-    """Power of the dimension with which gradients grow, the dimensions, and the mean gradients of each."""
+    """Power of the dimension with which gradients to one accuracy grow, the dimensions, and those gradients."""
     present = [dim for dim in GROWTH_DIMS if f"growth_{dim}" in results]
-    gradients = np.array([column(results[f"growth_{dim}"], "gradients").mean() for dim in present])
+    gradients = np.array([column(results[f"growth_{dim}"], "to_accuracy").mean() for dim in present])
     power = float(np.polyfit(np.log(present), np.log(gradients), 1)[0]) if len(present) > 1 else float("nan")
     return power, np.array(present, float), gradients
+
+
+def _growth_lines(dims: FloatArray, gradients: FloatArray) -> list[list[str]]:
+    return [[f"{dim:.0f}", f"{count:,.0f}"] for dim, count in zip(dims, gradients, strict=True)]
 
 
 def plot(path: Path, power: float, dims: FloatArray, gradients: FloatArray) -> None:
@@ -226,6 +247,7 @@ def main() -> None:
     print(markdown(HEADER, (summary_line(name, rows) for name, rows in results.items())))
     power, dims, gradients = growth(results)
     if len(dims) > 1:
+        print(markdown(["dim", "gradients to a standard error of .02"], _growth_lines(dims, gradients)))
         print(f"\ngradients grow as dim^{power:.2f}: {'yes' if power <= 0.75 else 'NO'}")
         if options.plot is not None:
             plot(options.plot, power, dims, gradients)

@@ -32,6 +32,9 @@ PINNED_SHARE = 0.2
 """Share of the budget for which chains on a long path are held at their lam: there the transport alone travels, and
 it wants draws in equilibrium, many more than there are dimensions."""
 
+MANY_TOURS = 20
+"""Round trips a chain from which the R-hat of the verdict is enough to stop."""
+
 SMALL_RHAT = 1.05
 """R-hat of the target draws below which a run without a given budget may stop."""
 
@@ -197,7 +200,12 @@ class AdaptiveRun:
             and self.best_curve().stderr[-1] <= engine.settings.log_z_se
             and self._trips.trips.sum() >= 2 * engine.settings.chains
         )
-        return enough and rhat_ess(rectangle(np.asarray(engine.state.target), visits)[0])[0] < SMALL_RHAT
+        if not enough:
+            return False
+        rhat = rhat_ess(rectangle(np.asarray(engine.state.target), visits)[0])[0]
+        # Between modes R-hat of the few draws kept for each chain stays where it is, however many tours there are.
+        many = self._trips.trips.sum() >= MANY_TOURS * engine.settings.chains
+        return bool(rhat < (engine.settings.rhat if many else SMALL_RHAT))
 
     def best_curve(self) -> LogZ:
         """The Rao-Blackwell curve with the smaller standard error at lam = 1."""
