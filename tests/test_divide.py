@@ -108,7 +108,7 @@ def two_scales() -> pt.Model:
             "square": flat[:, 2] ** 2,
             "count": np.floor(1e-9 * np.abs(flat[:, 0])).astype(int),
             "noise": rng.normal(size=len(flat)),
-            "variance": named["tau"][:, 0] ** 2,
+            "variance": np.exp(2.0 * np.minimum(flat[:, 0], 300.0)),
         }
 
     return pt.Model(lambda v: -0.5 * jnp.sum(v**2), log_target, layout, constrain_draws=draws, name="two scales")

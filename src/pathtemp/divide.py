@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import overload
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
 from pathtemp._types import FloatArray
@@ -34,7 +36,7 @@ Target = str | Callable[[FloatArray], FloatArray]
 
 
 @overload
-def divide_and_conquer(  # type: ignore[overload-overlap]
+def divide_and_conquer(
     model: Model,
     *,
     margin: str | Margin,
@@ -52,7 +54,7 @@ def divide_and_conquer(  # type: ignore[overload-overlap]
 def divide_and_conquer(
     model: Model,
     *,
-    margin: Sequence[str | Margin],
+    margin: list[str] | list[Margin] | list[str | Margin],
     target_marginal: Target = ...,
     interval: tuple[float, float] | None = ...,
     budget: float = ...,
@@ -66,7 +68,7 @@ def divide_and_conquer(
 def divide_and_conquer(
     model: Model,
     *,
-    margin: str | Margin | Sequence[str | Margin],
+    margin: str | Margin | list[str] | list[Margin] | list[str | Margin],
     target_marginal: Target = "optimal",
     interval: tuple[float, float] | None = None,
     budget: float = BUDGET,
@@ -119,7 +121,7 @@ def divide_and_conquer(
     changed: Settings | PaperSettings = settings if chains is None else settings.replace(chains=chains)
     if isinstance(changed, Settings):
         check_budget(budget, model.dim - 1, changed)
-    margins = [margin] if isinstance(margin, str | Margin) else list(margin)
+    margins = list(margin) if isinstance(margin, list | tuple) else [margin]
     if not margins:
         raise InputError("margin: the list is empty; name one parameter at least")
     first = _starts(model, max(changed.chains, 64), seed)
@@ -134,7 +136,7 @@ def divide_and_conquer(
         fits[task.path.name], posterior = task.run(first, display)
         if len(posterior):
             first = posterior[np.arange(max(changed.chains, 64)) % len(posterior)]
-    return next(iter(fits.values())) if isinstance(margin, str | Margin) else fits
+    return fits if isinstance(margin, list | tuple) else next(iter(fits.values()))
 
 
 def _task(
@@ -184,7 +186,7 @@ def _target(model: Model, path: MarginPath, target: Target, seed: int) -> Target
         from scipy.stats import gaussian_kde
 
         flat = exact_draws(model.sample_base, seed=seed, stream=2, count=PRIOR_DRAWS)
-        lam = np.array([float(path.coordinates.split(x)[1]) for x in np.asarray(flat)])
+        lam = np.asarray(jax.vmap(lambda x: path.coordinates.split(x)[1])(jnp.asarray(flat)))
         kernel = gaussian_kde(lam[np.isfinite(lam)])
         return TargetMarginal("given", lambda at: np.asarray(kernel.logpdf(at)))
     if target not in ("optimal", "uniform"):
