@@ -33,7 +33,8 @@ ACCURACY = 0.02
 class Case:
     """A problem, its budget in gradient evaluations, and what is to be reached.
 
-    ``reached`` judges all runs of the case; ``goal`` says the same in words. Without a budget a run stops by itself. ``hints`` are given to the search; ``both`` runs the case a second time
+    ``reached`` judges all runs of the case; ``goal`` says the same in words. Without a budget a run stops by
+    itself. ``hints`` are given to the search; ``both`` runs the case a second time
     without looking for modes.
     """
 
