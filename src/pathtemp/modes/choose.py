@@ -15,7 +15,7 @@ from pathtemp.modes.search import Search
 SHORTER = 0.9
 """Length relative to that of the user's path from which the mixture is chosen."""
 
-SHORT = 3.0
+SHORT = 5.0
 """Length of the user's path up to which it is kept without a trial, where its annealing pass came to every mode: it is
 easy already, and log z along it is what the user expects to see."""
 
