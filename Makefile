@@ -3,25 +3,35 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-all test-stan lint bench clean
+.PHONY: demo test test-stan test-browser docs lint bench clean
 
-$(VENV)/installed: pyproject.toml
+INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable
+
+$(VENV)/python: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
+	$(INSTALL) ".[plots]"
 	touch $@
 
-demo: $(VENV)/installed  ## the Cauchy pair, end to end: a summary and demo.png
+$(VENV)/installed: $(VENV)/python
+	$(INSTALL) ".[dev]"
+	touch $@
+
+demo: $(VENV)/python  ## the Cauchy pair, end to end: a summary and demo.png
 	$(BIN)/python -m pathtemp.demo
 
 test: lint  ## lint, types and the whole test suite
 	$(BIN)/python -m pytest
 
-test-all: $(VENV)/installed  ## every test there is, those of the front ends and the fit object included
-	$(BIN)/python -m pytest tests src/pathtemp
-
 test-stan: $(VENV)/installed  ## many Stan programs, compiled; needs a C++ compiler
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[stan]"
 	$(BIN)/python -m pytest -m stan_full tests/frontends/stan
+
+test-browser: $(VENV)/installed  ## the report page in Chromium; needs chromium and chromedriver
+	$(INSTALL) ".[browser]"
+	$(BIN)/python -m pytest -m browser tests/browser
+
+docs: $(VENV)/installed  ## the site in build/site; a warning is an error
+	$(INSTALL) ".[docs]"
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet --site-dir build/site
 
 lint: $(VENV)/installed
 	$(BIN)/ruff check .

@@ -97,6 +97,8 @@ def function_base(
     transforms
         Constraining transforms by name, see :mod:`pathtemp.transforms`.
 
+    Examples
+    --------
     >>> base = function_base(lambda x: -0.5 * jnp.sum(x**2), dim=2)
     >>> base.sample is None
     True

@@ -51,6 +51,8 @@ def resume(
     progress
         As for ``pt.temper``.
 
+    Examples
+    --------
     >>> import tempfile, jax.numpy as jnp, pathtemp as pt
     >>> def log_q(x):
     ...     return -0.5 * jnp.sum((x - 1.0) ** 2 / 0.25)

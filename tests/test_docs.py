@@ -1,0 +1,69 @@
+"""The code of the site runs, page by page, and the site lists every page."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+
+mpl.use("Agg")
+ROOT = Path(__file__).parents[1]
+
+
+def run(page: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """The python blocks of a page, one after the other, in an empty folder; what they leave behind."""
+    monkeypatch.chdir(folder)
+    blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / "docs" / page).read_text(), re.DOTALL | re.MULTILINE)
+    assert blocks
+    names: dict[str, Any] = {}
+    for block in blocks:
+        exec(compile(block, page, "exec"), names)
+    plt.close("all")
+    return names
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_the_first_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fit = run("index.md", tmp_path, monkeypatch)["fit"]
+    value, se = fit.log_marginal_likelihood
+    assert fit.converged
+    assert abs(value - (-8.052885)) < 4 * se
+
+
+def test_jax(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = run("jax.md", tmp_path, monkeypatch)
+    assert abs(names["value"] - np.log(6 * np.pi)) < 4 * names["se"]
+    assert bool((names["named"].posterior["tau"] > 0).all())
+
+
+def test_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run("runs.md", tmp_path, monkeypatch)
+    assert (tmp_path / "run.nc").is_file()
+
+
+def test_not_converged_and_plots(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run("not-converged.md", tmp_path, monkeypatch)
+    run("plots.md", tmp_path, monkeypatch)
+    assert "Cauchy" in (tmp_path / "report.html").read_text() or "cauchy" in (tmp_path / "report.html").read_text()
+
+
+def test_every_page_is_in_the_navigation() -> None:
+    navigation = (ROOT / "mkdocs.yml").read_text()
+    missing = [path.name for path in (ROOT / "docs").glob("*.md") if path.name not in navigation]
+    assert not missing
+
+
+def test_every_plot_is_described() -> None:
+    from pathtemp import plots
+
+    text = (ROOT / "docs" / "plots.md").read_text()
+    assert not [
+        name
+        for name in plots.__all__
+        if f"pathtemp.plots.{name}" not in text and f"plots.{name}(" not in text and name != "plot"
+    ]
