@@ -39,9 +39,6 @@ STEPS = 13
 REFERENCE = 64
 """Draws of the reference of the bridge, for each chain."""
 
-STEEPEST = 60.0
-"""Largest range of log c on either side of its top: beyond it, the path would only be walked to be thrown away."""
-
 
 @dataclass
 class Walk:
@@ -61,6 +58,8 @@ class Walk:
         The marginal of lam that is aimed at.
     settings, seed
         How.
+    deepest
+        Nats below the top of log c at which it ends: of a density there is nothing to be had further down.
     """
 
     path: FunctionPath
@@ -71,6 +70,7 @@ class Walk:
     target: TargetMarginal
     settings: Settings
     seed: int
+    deepest: float = np.inf
     counts: Counts = field(default_factory=Counts)
     rounds: int = 0
     rejected: int = 0
@@ -164,7 +164,7 @@ class Walk:
         lam = np.linspace(self.low, self.high, CELLS + 1)
         self.log_z, root, spread = self.pool.curve(lam)
         log_c = self.log_z - self.target.log_density(lam, root, spread)
-        self.log_c = np.maximum(log_c, log_c.max() - STEEPEST)
+        self.log_c = np.maximum(log_c, log_c.max() - self.deepest)
         self.parameters = self._parameters(pinned=pinned)
         shared = (old_lam >= self.low) & (old_lam <= self.high)
         change = (np.interp(old_lam, lam, self.log_c) - old_c)[shared]

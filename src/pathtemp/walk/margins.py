@@ -43,6 +43,9 @@ PAD = 0.1
 RADII = (8.0, 4.0, 2.0, 2.0)
 """Half widths of the windows of the first fit of the transport, in distances of its nodes, from coarse to fine."""
 
+DEEPEST = 60.0
+"""Nats below the top of a density that are walked."""
+
 MOST_DRAWS = 20_000_000
 """Numbers in the draws that are kept (160 MB)."""
 
@@ -113,6 +116,7 @@ class MarginTask:
             self.target,
             self.settings,
             self.seed,
+            deepest=DEEPEST,
         )
         walk.counts = found.counts + Counts(len(flat), 0)
         return walk
