@@ -1,5 +1,7 @@
 """Marginals of lam against each other: uniform, min-variance and constant-KL, on geometric paths with known curves.
 
+The cases ``temper:*`` are of ``pt.temper`` itself, by ``settings.marginal``; the others of ``pt.path_sample``.
+
     python -m benchmarks.target_marginals [--seeds 20] [--only NAME] [--processes 1] [--out ...]
 
 Each problem of tempering is run by path sampling along (1 - lam) log base + lam log target, lam = t^4: most of the
@@ -12,15 +14,16 @@ import argparse
 from collections.abc import Callable
 from functools import cache, partial
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
 import pathtemp as pt
-from benchmarks.measure import Row, column, markdown, table
+from benchmarks.measure import Row, column, facts, markdown, table
 from benchmarks.parallel import spread
-from pathtemp import testing
+from pathtemp import settings, testing
 from pathtemp._types import Array
+from pathtemp.settings import Marginal
 
 BUDGET = 100_000.0
 POWER = 4
@@ -31,7 +34,10 @@ PROBLEMS: dict[str, Callable[[], testing.Problem]] = {
     "gaussian_scale": testing.gaussian_scale,
     "eight_schools": testing.eight_schools,
 }
-CASES = [f"{name}:{marginal}" for name in PROBLEMS for marginal in MARGINALS]
+CASES = [
+    *(f"path:{name}:{marginal}" for name in PROBLEMS for marginal in MARGINALS),
+    *(f"temper:{name}:{marginal}" for name in PROBLEMS for marginal in get_args(Marginal)),
+]
 
 
 @cache
@@ -49,7 +55,9 @@ def geometric(name: str) -> tuple[testing.Problem, Callable[[Array, Array], Arra
 
 def run(case: str, seeds: range) -> list[Row]:
     """All runs of one problem with one marginal."""
-    name, marginal = case.split(":")
+    how, name, marginal = case.split(":")
+    if how == "temper":
+        return run_temper(case, seeds)
     problem, log_q = geometric(name)
     assert problem.log_z is not None
     rows: list[Row] = []
@@ -71,6 +79,18 @@ def run(case: str, seeds: range) -> list[Row]:
         row |= {"converged": fit.converged, "gradients": fit.counts.gradients, "value": value}
         rows.append(row)
         print(f"{case} seed {seed}: error {row['error']:+.4f}, se {se:.4f}, {row['tours']} trips", flush=True)
+    return rows
+
+
+def run_temper(case: str, seeds: range) -> list[Row]:
+    """All runs of ``pt.temper`` on one problem with one marginal."""
+    _, name, marginal = case.split(":")
+    problem, rows = PROBLEMS[name](), []
+    chosen = settings.DEFAULT.replace(marginal=marginal)
+    for seed in seeds:
+        fit = pt.temper(problem.model, budget=BUDGET, seed=seed, settings=chosen, modes="off", progress=False)
+        rows.append({"case": case, "seed": seed} | facts(fit, problem))
+        print(f"{case} seed {seed}: error {rows[-1]['error']:+.4f}, se {rows[-1]['se']:.4f}", flush=True)
     return rows
 
 
@@ -98,7 +118,7 @@ def main() -> None:
     options = parser.parse_args()
     with table(options.out) as append:
         results = spread(run, options.only or CASES, seeds=options.seeds, processes=options.processes, append=append)
-    header = ["problem", "marginal", "runs", "RMSE", "curve RMSE", "mean se", "within 2 se", "trips", "converged"]
+    header = ["by", "problem", "marginal", "runs", "RMSE", "curve RMSE", "mean se", "within 2 se", "trips", "converged"]
     print(markdown(header, (summary_line(case, rows) for case, rows in results.items())))
 
 

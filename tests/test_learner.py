@@ -17,6 +17,7 @@ from pathtemp.learner import (
     fit_kernel,
     fit_prior,
     mean_log_scale,
+    nodes_for,
     path_length,
     spread_of_delta,
 )
@@ -146,3 +147,20 @@ def test_fitted_kernel_fits_the_path_it_was_fitted_to() -> None:
     np.testing.assert_allclose(np.asarray(parameters.log_step) + mean_log_scale(parameters.transport), 0.0, atol=1e-9)
     assert bool(parameters.orbit)
     assert not bool(parameters.pinned)
+
+
+def test_nodes_follow_the_marginal_that_is_asked_for() -> None:
+    rng = np.random.default_rng(0)
+    lam = rng.uniform(size=40_000)
+    # Spread 1 and mean 0 in the lower half, spread 1 and mean 9 in the upper half: only E U^2 tells them apart.
+    delta = rng.normal(size=lam.size) + 9.0 * (lam > 0.5)
+    nodes = {m: nodes_for(lam, delta, cells=200, marginal=m) for m in ("uniform", "constant-kl", "min-variance")}
+    below = {name: float(np.mean(x < 0.5)) for name, x in nodes.items()}
+    assert below["constant-kl"] == pytest.approx(0.5, abs=0.03)
+    assert below["min-variance"] == pytest.approx(1.0 / (1.0 + np.sqrt(82.0)), abs=0.03)
+    np.testing.assert_allclose(nodes["uniform"], _cubic(np.linspace(0.0, 1.0, 201)), atol=2e-3)
+
+
+def _cubic(t: np.ndarray) -> np.ndarray:
+    """The paper's link between its flat ends."""
+    return t**2 * (3.0 - 2.0 * t)

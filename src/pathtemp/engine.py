@@ -245,7 +245,14 @@ class Engine:
         return curve if np.isfinite(curve.mean).all() and np.isfinite(curve.stderr).all() else None
 
     def _fit(self, log_step: FloatArray, step_lam: FloatArray) -> None:
-        self.parameters = fit_kernel(self.pool, cells=self.cells, full=self.full, log_step=log_step, step_lam=step_lam)
+        self.parameters = fit_kernel(
+            self.pool,
+            cells=self.cells,
+            full=self.full,
+            log_step=log_step,
+            step_lam=step_lam,
+            marginal=self.settings.marginal,
+        )
 
     def pin(self, pinned: bool) -> None:
         """Hold every chain at its lam, or let go."""

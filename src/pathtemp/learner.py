@@ -17,6 +17,7 @@ from pathtemp.kernels.transported_hmc import KernelParameters
 from pathtemp.learn import fit_transport
 from pathtemp.links import MetricLink, metric_nodes, thermodynamic_length
 from pathtemp.paths.geometric import LOG_ZERO
+from pathtemp.settings import Marginal
 
 POSITIONS = 13
 """Positions s at which transport and step size are tabulated."""
@@ -149,14 +150,37 @@ def fit_prior(lam: FloatArray, delta: FloatArray, nodes: FloatArray) -> PseudoPr
     return PseudoPrior(jnp.asarray(mbar(lam, delta, grid)[1:]), jnp.asarray(0.0))
 
 
-def fit_kernel(pool: Pool, *, cells: int, full: bool, log_step: FloatArray, step_lam: FloatArray) -> KernelParameters:
+def size_of_delta(lam: FloatArray, delta: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Root mean square of delta given lam in groups of neighbouring lam (min-variance marginal, section 2.2)."""
+    centres, spreads = spread_of_delta(lam, delta)
+    keep = np.isfinite(delta)
+    order = np.argsort(lam[keep], kind="stable")
+    means = np.array([np.mean(delta[keep][group]) for group in np.array_split(order, len(centres))])
+    return centres, np.hypot(means, spreads)
+
+
+def nodes_for(lam: FloatArray, delta: FloatArray, *, cells: int, marginal: Marginal) -> FloatArray:
+    """Nodes of the link: chains spend equal time between each two, so that they set the marginal of lam."""
+    speed = size_of_delta if marginal == "min-variance" else spread_of_delta
+    return metric_nodes(*speed(lam, delta), cells, mix={"balanced": 0.5, "uniform": 0.0}.get(marginal, 1.0))
+
+
+def fit_kernel(
+    pool: Pool,
+    *,
+    cells: int,
+    full: bool,
+    log_step: FloatArray,
+    step_lam: FloatArray,
+    marginal: Marginal = "balanced",
+) -> KernelParameters:
     """Kernel parameters from the pooled draws.
 
     ``log_step`` are log step sizes at lam = ``step_lam`` in units of theta (the geometric mean over coordinates), so
     that they keep their meaning when scales are learned anew.
     """
     lam, delta = pool.lam_delta()
-    nodes = metric_nodes(*spread_of_delta(lam, delta), cells)
+    nodes = nodes_for(lam, delta, cells=cells, marginal=marginal)
     prior = fit_prior(lam, delta, nodes)
     theta_lam, theta = pool.lam_theta()
     positions = np.linspace(0.0, 1.0, cells + 1)

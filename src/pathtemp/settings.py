@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from itertools import pairwise
+from typing import Any, Literal, get_args
 
 from pathtemp.errors import InputError
+
+Marginal = Literal["balanced", "uniform", "constant-kl", "min-variance"]
+"""How chains spend their time along the path, see :class:`Settings`."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +37,10 @@ class Settings:
         Without a given budget: standard error of log z(1) at which a run may stop.
     rhat
         Largest R-hat of the target draws; chains are many and short, so it is larger than for four long ones.
+    marginal
+        Where on the path chains spend their time: "uniform" in a under the paper's link; "constant-kl", in proportion
+        to sqrt(Var U), the length of the path; "min-variance", to sqrt(E U^2); "balanced", half uniform and half
+        constant-kl.
     batch
         Chains evaluated at once; None for all. Bounds memory; does not change any chain's draws.
     """
@@ -48,9 +56,14 @@ class Settings:
     adapt_share: float = 0.5
     log_z_se: float = 0.02
     rhat: float = 1.1
+    marginal: Marginal = "balanced"
     batch: int | None = None
 
     def __post_init__(self) -> None:
+        if self.marginal not in get_args(Marginal):
+            raise InputError(
+                f"settings: marginal must be one of {', '.join(get_args(Marginal))}, and is {self.marginal!r}"
+            )
         for name in ("chains", "iterations", "leapfrogs", "anneal_moves"):
             value = getattr(self, name)
             if value is not None and value < 1:
@@ -126,5 +139,55 @@ class PaperSettings:
         return replace(self, **changes)
 
 
+@dataclass(frozen=True)
+class LadderSettings:
+    """Discrete simulated tempering: Gibbs over the rungs of a ladder, HMC within each (section 4.1).
+
+    Parameters
+    ----------
+    chains
+        Chains side by side.
+    draws
+        Draws of lam of one adaptation, for each chain; the first half is warm-up (150 in the paper).
+    moves
+        HMC updates of theta after each draw of lam (100 in the paper).
+    adaptations
+        Adaptations, each of which sets c <- z.
+    ladder
+        Rungs lam, increasing from 0 to 1.
+    leapfrogs
+        Largest number of leapfrog steps of one HMC update, of which each draws 1..leapfrogs.
+    acceptance
+        Target acceptance, to which the step size of each rung adapts in the warm-up.
+    """
+
+    chains: int = 4
+    draws: int = 150
+    moves: int = 100
+    adaptations: int = 10
+    ladder: tuple[float, ...] = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+    leapfrogs: int = 4
+    acceptance: float = 0.8
+
+    def __post_init__(self) -> None:
+        for name, least in (("chains", 1), ("draws", 4), ("moves", 1), ("adaptations", 1), ("leapfrogs", 1)):
+            if getattr(self, name) < least:
+                raise InputError(f"settings: {name} must be at least {least}, and is {getattr(self, name)}")
+        if not 0 < self.acceptance < 1:
+            raise InputError(f"settings: acceptance must lie between 0 and 1, and is {self.acceptance}")
+        steps = [high - low for low, high in pairwise(self.ladder)]
+        if not steps or min(steps) <= 0 or self.ladder[0] != 0 or self.ladder[-1] != 1:
+            raise InputError(f"settings: ladder must increase from 0 to 1, and is {self.ladder}")
+
+    def replace(self, **changes: Any) -> LadderSettings:
+        """A copy with some fields changed.
+
+        >>> LadderSettings().replace(chains=1).chains
+        1
+        """
+        return replace(self, **changes)
+
+
 DEFAULT = Settings()
 PAPER = PaperSettings()
+LADDER = LadderSettings()
