@@ -62,7 +62,7 @@ KEPT: dict[type, tuple[str, ...]] = {
         "_rounds",
         "_restarts",
     ),
-    Search: ("modes", "starts", "given_up", "counts", "scale", "_rng"),
+    Search: ("modes", "starts", "base_starts", "given_up", "counts", "scale", "_rng"),
     Trace: ("_records", "visits", "returns", "_acceptance", "_tours"),
     TripCounter: ("_stage", "trips"),
     TargetVisits: ("_current", "_finished"),

@@ -19,6 +19,9 @@ SHORT = 5.0
 """Length of the user's path up to which it is kept without a trial, where its annealing pass came to every mode: it is
 easy already, and log z along it is what the user expects to see."""
 
+MATTERS = 0.01
+"""Estimated share from which a mode has to be led to."""
+
 LEAST_SHARE = 1e-6
 """Estimated share below which a mode gets no leg of the mixture."""
 
@@ -30,13 +33,18 @@ def legs(search: Search) -> list[int]:
 
 
 def fair(search: Search, theta: FloatArray) -> bool:
-    """Whether target draws (n, dim) of the annealing pass are spread over the modes about as their masses are.
+    """Whether the user's path leads to every mode: by its basin in the base, and by the annealing pass.
 
-    A mode that should hold four of them or more must hold a quarter of its due.
+    A mode of some mass must have drawn a fifth of its due of the starts from the base; else it is narrow, and appears
+    late on the path, where few chains find it. One that should hold four or more of the target draws ``theta`` (n, dim) of
+    the annealing pass must hold a quarter of its due.
     """
-    due = len(theta) * search.shares()
+    shares = search.shares()
+    starts = np.array([mode.from_base for mode in search.modes])
+    in_base = (starts >= 0.2 * shares * search.base_starts) | (shares < MATTERS)
+    due = len(theta) * shares
     held = np.bincount(search.labels(theta), minlength=len(due))
-    return bool(np.all((held >= 0.25 * due) | (due < 4.0)))
+    return bool(np.all(in_base) and np.all((held >= 0.25 * due) | (due < 4.0)))
 
 
 def why_not(model: Model, search: Search, user: tuple[float, float], theta: FloatArray) -> str:

@@ -45,12 +45,16 @@ TOWARDS = 0.03
 
 @dataclass(frozen=True)
 class Mode:
-    """A mode that was found: its local law, log mass, how it was found, and how many random starts ended in it."""
+    """A mode that was found: its local law, log mass, how it was found, and how many random starts ended in it.
+
+    ``from_base`` are those of them that were draws of the base.
+    """
 
     law: Local
     log_mass: float
     found_by: str
     starts: int
+    from_base: int = 0
     refined: bool = False
     tested: bool = False
 
@@ -72,6 +76,7 @@ class Search:
         self.path, self.scale = path, scale
         self.modes: list[Mode] = []
         self.starts = 0
+        self.base_starts = 0
         self.given_up = 0
         self.counts = Counts()
         self._rng = np.random.default_rng([seed % 2**32, 3])
@@ -100,7 +105,9 @@ class Search:
         self.counts = self.counts + Counts(ends.gradients, 0)
         new = []
         if random:
-            self.starts += int(np.count_nonzero(np.isfinite(ends.height)))
+            made = int(np.count_nonzero(np.isfinite(ends.height)))
+            self.starts += made
+            self.base_starts += made * (found_by == "base")
             self.given_up += int(np.count_nonzero(np.isfinite(ends.height) & ~ends.arrived))
         for i in np.argsort(-ends.height):
             if not ends.arrived[i]:
@@ -116,7 +123,9 @@ class Search:
                 self.modes.append(mode)
                 new.append(k)
             if k is not None and random:
-                self.modes[k] = replace(self.modes[k], starts=self.modes[k].starts + 1)
+                mode = self.modes[k]
+                from_base = mode.from_base + (found_by == "base")
+                self.modes[k] = replace(mode, starts=mode.starts + 1, from_base=from_base)
         return new
 
     def _describe(self, end: FloatArray, height: float, spread: float, found_by: str) -> Mode:
