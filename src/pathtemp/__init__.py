@@ -15,7 +15,7 @@ else:
     os.environ["JAX_ENABLE_X64"] = "1"
 
 if TYPE_CHECKING:
-    from pathtemp import estimators, plots, settings, testing, transforms
+    from pathtemp import baselines, estimators, plots, settings, testing, transforms
     from pathtemp.bases import Base, function_base, normal
     from pathtemp.checkpoint.resume import resume
     from pathtemp.divide import divide_and_conquer
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pathtemp.storage import load
     from pathtemp.tempering import temper
 
-_MODULES = ("estimators", "plots", "settings", "stan", "testing", "transforms")
+_MODULES = ("baselines", "estimators", "plots", "settings", "stan", "testing", "transforms")
 _HOMES = {
     "Base": "bases",
     "function_base": "bases",
@@ -79,6 +79,7 @@ __all__ = [
     "MarginFit",
     "MissingExtraError",
     "Model",
+    "baselines",
     "bayes_factor",
     "compare",
     "diagnose_margin",

@@ -20,7 +20,7 @@ from pathtemp.escape import escape_names
 from pathtemp.model import Model
 from pathtemp.modes.table import Modes
 from pathtemp.run import Counts, Diagnostics, RoundRecord, Run
-from pathtemp.settings import PaperSettings, Settings
+from pathtemp.settings import LadderSettings, PaperSettings, Settings
 from pathtemp.summary import Summary, summarise
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class Fit:
     history: tuple[RoundRecord, ...]
     counts: Counts
     seconds: dict[str, float]
-    settings: Settings | PaperSettings
+    settings: Settings | PaperSettings | LadderSettings
     seed: int
     name: str
     exact_base: bool
@@ -100,7 +100,7 @@ class Fit:
         model: Model,
         *,
         seed: int,
-        settings: Settings | PaperSettings,
+        settings: Settings | PaperSettings | LadderSettings,
         versions: Mapping[str, str] | None = None,
         continuation: Continuation | None = None,
     ) -> Fit:

@@ -65,7 +65,7 @@ def run_paper(
     ((4, 50), True)
     """
     begin = time.perf_counter()
-    adaptation, kept = _compile_for(model, settings)
+    adaptation, kept = compile_adaptation(model, settings)
     compiled = time.perf_counter()
 
     _, grid = path_nodes(settings.grid)
@@ -134,7 +134,7 @@ def _next_pseudo_prior(curve: LogZ, pooled: PaperTrace, last: PaperTrace, *, stu
 Adaptation = Callable[[Key, Kernels], Draws]
 
 
-def _compile_for(model: Model, settings: PaperSettings) -> tuple[Adaptation, int]:
+def compile_adaptation(model: Model, settings: PaperSettings) -> tuple[Adaptation, int]:
     """One adaptation of all chains, compiled, as a function of (key, log c), and the draws a chain keeps."""
     kept = settings.draws // settings.chains // 2 if settings.chains >= 1 else 0
     if kept < FEWEST_KEPT:

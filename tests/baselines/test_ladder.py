@@ -1,0 +1,91 @@
+"""The sweep over a ladder leaves its joint law as it is, and the estimates on the ladder are as good as they say."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import stats
+
+from pathtemp.baselines.ladder import first_state, sweep
+from pathtemp.baselines.occupancy import occupancy
+from pathtemp.errors import InputError
+from pathtemp.paths.geometric import GeometricPath
+from pathtemp.testing import gaussian_mixture
+
+PROBLEM = gaussian_mixture([0.3, 0.7], [[-2.5], [1.5]], scales=[0.5, 1.0], base_scale=3.0)
+LADDER = np.array([0.0, 0.1, 0.4, 1.0])
+LOG_C = np.array([0.0, -0.4, 0.3, 0.2])
+CHAINS = 20_000
+
+
+def after_one_sweep(log_c: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Start in the exact joint law under LOG_C; p-values of rungs and of theta at each rung after one sweep."""
+    rng = np.random.default_rng(5)
+    assert PROBLEM.log_z is not None
+    assert PROBLEM.sample_at is not None
+    share = np.exp(PROBLEM.log_z(LADDER) - LOG_C)
+    share /= share.sum()
+    theta = PROBLEM.sample_at(rng, LADDER[rng.choice(4, size=CHAINS, p=share)])
+    path = GeometricPath(PROBLEM.model.log_base, PROBLEM.model.log_target)
+
+    @jax.jit
+    def move(keys, theta):
+        def one(key, x):
+            state = first_state(x, 4)
+            return sweep(
+                key,
+                state,
+                path=path,
+                ladder=jnp.asarray(LADDER),
+                log_c=jnp.asarray(log_c),
+                moves=2,
+                leapfrogs=3,
+                target=0.8,
+                learn=jnp.asarray(0.0),
+            )[1]
+
+        return jax.vmap(one)(keys, theta)
+
+    out = move(jax.random.split(jax.random.key(1), CHAINS), jnp.asarray(theta))
+    rung = np.asarray(out.rung)
+    of_rungs = stats.chisquare(np.bincount(rung, minlength=4), share * CHAINS).pvalue
+    exact = [PROBLEM.sample_at(rng, np.full(CHAINS, lam))[:, 0] for lam in LADDER]
+    of_theta = [stats.ks_2samp(np.asarray(out.theta)[rung == k, 0], exact[k]).pvalue for k in range(4)]
+    return np.append(of_theta, of_rungs), np.asarray(out.acceptance), np.asarray(out.gradients)
+
+
+def test_a_sweep_leaves_the_joint_law_as_it_is():
+    p_values, acceptance, gradients = after_one_sweep(LOG_C)
+    assert p_values.min() > 1e-3
+    assert 0.3 < acceptance.mean() < 0.999
+    assert abs(gradients.mean() - 4.0) < 0.05
+
+
+def test_the_test_sees_a_wrong_pseudo_prior():
+    p_values, _, _ = after_one_sweep(LOG_C + np.array([0.0, 0.0, 0.2, 0.0]))
+    assert p_values.min() < 1e-9
+
+
+def test_occupancy_has_the_error_that_it_reports():
+    log_z = np.array([0.0, 0.7, -0.4])
+    log_c = np.array([0.0, 0.2, 0.1])
+    p = np.exp(log_z - log_c)
+    z = []
+    for seed in range(200):
+        rung = np.random.default_rng([seed, 7]).choice(3, size=400, p=p / p.sum())
+        # Every draw five times over: only the groups tell.
+        estimate = occupancy(np.repeat(rung, 5), log_c, groups=np.arange(2000) // 5)
+        z.append((estimate.mean - log_z)[1:] / estimate.stderr[1:])
+    inside = np.mean(np.abs(z) < 2.0, axis=0)
+    assert np.all((inside > 0.88) & (inside < 0.99))
+    assert np.all(np.abs(np.mean(z, axis=0)) < 0.35)
+
+
+def test_a_rung_without_draws_has_a_finite_estimate_and_no_error():
+    estimate = occupancy([0, 0, 2, 2], [0.0, 0.0, 0.0])
+    np.testing.assert_allclose(estimate.mean, [0.0, np.log(0.25), 0.0])
+    assert np.isnan(estimate.stderr[1])
+    with pytest.raises(InputError, match="rung must lie in"):
+        occupancy([0, 2], [0.0, 0.0])
