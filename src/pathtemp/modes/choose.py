@@ -36,8 +36,8 @@ def fair(search: Search, theta: FloatArray) -> bool:
     """Whether the user's path leads to every mode: by its basin in the base, and by the annealing pass.
 
     A mode of some mass must have drawn a fifth of its due of the starts from the base; else it is narrow, and appears
-    late on the path, where few chains find it. One that should hold four or more of the target draws ``theta`` (n, dim) of
-    the annealing pass must hold a quarter of its due.
+    late on the path, where few chains find it. One that should hold four or more of the target draws ``theta``
+    (n, dim) of the annealing pass must hold a quarter of its due.
     """
     shares = search.shares()
     starts = np.array([mode.from_base for mode in search.modes])
