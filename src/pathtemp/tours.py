@@ -98,9 +98,11 @@ class TargetVisits:
 
     def add(self, at_base: HostArray, at_target: HostArray) -> None:
         """Feed one round, arrays of shape (iterations, chains)."""
+        ended: list[FloatArray] = []
         for base, target in zip(np.asarray(at_base), np.asarray(at_target), strict=True):
-            self._finished.append(self._current[base & (self._current > 0)])
+            ended.append(self._current[base & (self._current > 0)])
             self._current = np.where(base, 0.0, self._current) + target
+        self._finished.append(np.concatenate(ended))
 
     def values(self) -> FloatArray:
         """Target draws of every tour that had any, those under way included.

@@ -30,8 +30,9 @@ def history(fit: Fit, ax: Axes | None = None, *, exact: float | None = None) -> 
     The range is that of the second half of the rounds; rounds outside it are marked at the edge.
     """
     ax = axes(ax)
-    title(ax, "Log z by round", f"{len(fit.history)} rounds")
-    records = [r for r in fit.history if np.isfinite(r.log_z)]
+    # A look for modes makes no estimate.
+    records = [r for r in fit.history if np.isfinite(r.log_z) and r.phase != "modes"]
+    title(ax, "Log z by round", f"{len(records)} rounds")
     if not records:
         return empty(ax, "no estimate in any round")
     x = np.array([r.gradients for r in records], float)

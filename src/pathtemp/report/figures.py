@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 FIRST = "Draws of the target and of the base, the joint path, and log z with its band of two standard errors."
 
+OF_MARGIN = "The marginal density and its logarithm, the walk along the margin, and acceptance."
+
 
 def figures(fit: Fit) -> Markup:
     """The figure to look at first, and the one for when something is wrong; a line where matplotlib is absent."""
@@ -29,7 +31,7 @@ def figures(fit: Fit) -> Markup:
         plt = pyplot()
     except MissingExtraError as error:
         return h("section", heading, h("p", f"There are none: {error}", class_="note"), id="figures")
-    captions: list[tuple[Callable[[], Figure], str]] = [(fit.plot, FIRST)]
+    captions: list[tuple[Callable[[], Figure], str]] = [(fit.plot, OF_MARGIN if hasattr(fit, "marginal") else FIRST)]
     if not hasattr(fit, "marginal"):
         captions += [
             (partial(diagnose, fit), "How it went: the marginal of a, log z by round, where the path is hard.")

@@ -21,7 +21,8 @@ MOST_POINTS = 60
 
 def rounds(fit: Fit) -> Markup:
     """A slider over the rounds, under the curve of log z that it moves."""
-    records = [r for r in fit.history if r.curve is not None and np.isfinite(r.curve.mean).all()]
+    # A look for modes changes no curve.
+    records = [r for r in fit.history if r.phase != "modes" and r.curve is not None and np.isfinite(r.curve.mean).all()]
     if len(records) < 2:
         return Markup("")
     kept = np.unique(np.linspace(0, len(records) - 1, min(len(records), MOST_ROUNDS)).round().astype(int))
