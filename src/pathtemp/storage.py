@@ -115,7 +115,5 @@ def _read(place: Path) -> Fit:
     own = groups[OWN_GROUP]
     record = decode(str(own[RECORD].item()), {str(name): x.values for name, x in own.data_vars.items()})
     posterior, base, path = (unescape_names(groups[name]) for name in ("posterior", "prior", "sample_stats"))
-    fit = Fit(
-        posterior=posterior, base=base, path=path, **{name: record[name] for name in IN_RECORD if name in record}
-    )
+    fit = Fit(posterior=posterior, base=base, path=path, **{name: record[name] for name in IN_RECORD if name in record})
     return with_margin(fit, groups) if MARGIN in groups else fit
