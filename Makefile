@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-stan test-browser docs lint bench clean
+.PHONY: demo test test-stan test-browser docs lint bench experiments clean
 
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable
 
@@ -40,6 +40,9 @@ lint: $(VENV)/installed
 
 bench: $(VENV)/installed  ## problem x settings: evaluations, seconds, errors; see benchmarks/README.md
 	$(BIN)/python -m benchmarks.table
+
+experiments: $(VENV)/installed  ## the paper's figures; hours, so try QUICK=1 or NAMES="link cauchy" first
+	$(BIN)/python -m experiments $(or $(NAMES),all) $(if $(QUICK),--quick)
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache

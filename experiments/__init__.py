@@ -1,0 +1,1 @@
+"""The paper's figures, one module each; ``python -m experiments NAME [--quick]``."""

@@ -1,0 +1,111 @@
+"""Experiments keep what they have computed, and the kept tables become figures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from experiments import beta_binomial, flower, logz_and_tempering
+from experiments.__main__ import NAMES, experiment, main
+from experiments.common import Experiment, Row, Table, carry_out, column, kept, panels, read, where
+
+RESULTS = Path(__file__).parents[2] / "experiments" / "results"
+
+
+def test_cells_are_computed_once_and_a_stopped_run_goes_on(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    def work(cell: str, _quick: bool) -> list[Row]:
+        asked.append(cell)
+        if cell == "b" and len(asked) == 2:
+            raise KeyboardInterrupt
+        return [{"x": 0.1}, {"x": float("nan")}]
+
+    table, file = Table(lambda quick: ["a", "b"] if quick else ["a", "b", "c"], work), tmp_path / "t.csv"
+    with pytest.raises(KeyboardInterrupt):
+        kept(file, table, quick=True)
+    rows = kept(file, table, quick=True)
+    assert asked == ["a", "b", "b"]
+    np.testing.assert_array_equal(column(rows, "x"), [0.1, np.nan, 0.1, np.nan])
+    assert len(kept(file, table, quick=False)) == 6
+    assert asked[3:] == ["c"]
+    assert len(kept(file, table, quick=True)) == 4
+
+
+def test_fresh_computes_again(tmp_path: Path) -> None:
+    count = iter(range(10))
+
+    def draw(_tables: Any) -> Any:
+        return {"f": panels(1, 1)[0]}
+
+    made = Experiment("", {"t": Table(lambda _quick: ["a"], lambda _cell, _quick: [{"x": next(count)}])}, draw)
+    for fresh, expected in ((False, 0), (False, 0), (True, 1)):
+        files = carry_out("e", made, quick=True, folder=tmp_path, fresh=fresh)
+        assert [file.name for file in files] == ["e_t.csv", "e_f.png"]
+        assert read(files[0])[0]["x"] == expected
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_experiment_says_what_it_is_and_has_cells(name: str) -> None:
+    found = experiment(name)
+    assert found.about
+    for table in found.tables.values():
+        small, full = table.cells(True), table.cells(False)
+        assert 0 < len(small) <= len(full)
+        assert len(set(full)) == len(full)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_kept_results_are_whole_and_can_be_drawn(name: str, tmp_path: Path) -> None:
+    found = experiment(name)
+    files = [RESULTS / f"{name}_{table}.csv" for table in found.tables]
+    if not all(file.exists() for file in files):
+        pytest.skip(f"{name} has not been run at full size")
+    tables = {}
+    for file, (table_name, table) in zip(files, found.tables.items(), strict=True):
+        tables[table_name] = read(file)
+        assert {row["cell"] for row in tables[table_name]} == set(table.cells(False))
+    for figure_name, figure in found.draw(tables).items():
+        figure.savefig(tmp_path / f"{figure_name}.png", dpi=40)
+
+
+def test_the_command_writes_tables_and_figures(tmp_path: Path) -> None:
+    main(["link", "logz_and_tempering", "--quick", "--out", str(tmp_path)])
+    names = ["link_curve.csv", "link_curve.png", "logz_and_tempering_curves.csv", "logz_and_tempering_curves.png"]
+    assert sorted(file.name for file in tmp_path.iterdir()) == names
+    link = read(tmp_path / "link_curve.csv")
+    lam = column(link, "lam")
+    np.testing.assert_allclose(lam, lam[::-1], atol=1e-6)
+    assert lam[0] == 0.0
+    assert lam[100] == 1.0
+
+
+def test_an_unknown_experiment_is_refused() -> None:
+    with pytest.raises(SystemExit):
+        main(["figure_99"])
+
+
+def test_a_poor_fit_of_a_small_log_z_is_enough_and_a_good_one_of_a_large_is_not() -> None:
+    rows = [row for cell in logz_and_tempering.SCALES for row in logz_and_tempering._work(cell, True)]
+    small, large = (where(rows, scale=name)[0] for name in ("small", "large"))
+    assert small["relative_error"] > 20 * large["relative_error"]
+    assert small["khat"] < 0.7 < large["khat"]
+    assert small["seen"] == 1.0
+    assert large["seen"] < 0.2
+
+
+def test_rows_of_the_beta_binomial_hold_errors_against_the_truth() -> None:
+    rows = beta_binomial._errors("easy/rao_blackwell/0", True)
+    assert [row["adaptation"] for row in rows] == [1, 2, 3, 4]
+    assert np.all(np.diff([row["gradients"] for row in rows]) > 0)
+    assert rows[-1]["error_on_ladder"] < 1.0
+
+
+def test_mixing_of_exact_draws_of_the_flower_is_perfect() -> None:
+    exact = flower.problem(40).sample_target(np.random.default_rng(0), 4000).reshape(4, 1000, 2)
+    facts = flower._facts(exact, 1, 1.0)
+    assert max(facts["rhat_x"], facts["rhat_y"]) < 1.01
+    assert facts["petals"] == 40
