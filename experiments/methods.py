@@ -32,26 +32,26 @@ def tempered(
 
     The default engine has no adaptations to count: it stops by itself.
     """
+    if method == "default":
+        return pt.temper(model, seed=seed, progress=False, budget=40_000 if quick else None)
+    if method in ("discrete", "rao_blackwell"):
+        # The paper's ladder is run by one chain: 150 draws of lam with 100 HMC updates each.
+        ladder = LADDER.replace(chains=1, adaptations=adaptations, **({"draws": 60, "moves": 20} if quick else {}))
+        update: Any = "importance" if method == "discrete" else "rao_blackwell"
+        return pt.baselines.discrete_tempering(model, update=update, seed=seed, settings=ladder)
     paper = PAPER.replace(stop=False, adaptations=adaptations, draws=800 if quick else PAPER.draws)
-    # The paper's ladder is run by one chain: 150 draws of lam with 100 HMC updates each.
-    ladder = LADDER.replace(chains=1, adaptations=adaptations, **({"draws": 60, "moves": 20} if quick else {}))
-    if method == "path_sampling":
-        return pt.temper(model, seed=seed, settings=paper, progress=False)
     if method == "empirical":
         return pt.baselines.empirical_tempering(model, seed=seed, settings=paper)
     if method == "log_linear":
         return pt.baselines.log_linear_tempering(model, log_zeta=log_zeta, seed=seed, settings=paper)
-    if method == "discrete":
-        return pt.baselines.discrete_tempering(model, update="importance", seed=seed, settings=ladder)
-    if method == "rao_blackwell":
-        return pt.baselines.discrete_tempering(model, update="rao_blackwell", seed=seed, settings=ladder)
-    assert method == "default", method
-    return pt.temper(model, seed=seed, progress=False, budget=40_000 if quick else None)
+    assert method == "path_sampling", method
+    return pt.temper(model, seed=seed, settings=paper, progress=False)
 
 
 def rounds(fit: pt.Fit) -> list[tuple[int, Any]]:
-    """(number, record) of the adaptations that have a curve."""
-    return [(index, record) for index, record in enumerate(fit.history, start=1) if record.curve is not None]
+    """(number, record) of the rounds that estimate a curve; a search for modes estimates none."""
+    records = [record for record in fit.history if record.curve is not None and record.phase != "modes"]
+    return list(enumerate(records, start=1))
 
 
 def curve_error(curve: Any, problem: Problem) -> float:

@@ -5,12 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from experiments import beta_binomial, flower, logz_and_tempering
+from experiments import beta_binomial, flower, lda, logz_and_tempering
 from experiments.__main__ import NAMES, experiment, main
 from experiments.common import Experiment, Row, Table, carry_out, column, kept, panels, read, where
+from pathtemp.errors import InputError
 
 RESULTS = Path(__file__).parents[2] / "experiments" / "results"
 
@@ -109,3 +112,27 @@ def test_mixing_of_exact_draws_of_the_flower_is_perfect() -> None:
     facts = flower._facts(exact, 1, 1.0)
     assert max(facts["rhat_x"], facts["rhat_y"]) < 1.01
     assert facts["petals"] == 40
+
+
+def test_a_corpus_is_counted_by_paragraph() -> None:
+    text = "The cat sat. " * 3 + "\n\n" + "A dog ran; the cat " * 4 + "\n \n" + "word " * 500
+    text += " ".join(f"filler{i}" for i in "abcdefgh" * 100)
+    counts = lda.read_corpus(text).counts
+    assert sorted(counts[0][counts[0] > 0]) == [3.0, 3.0]
+    assert counts[1].sum() == 8.0
+    with pytest.raises(InputError, match="corpus"):
+        lda.read_corpus("too short")
+
+
+def test_the_topic_model_has_the_density_of_its_base() -> None:
+    model = lda.model_of(lda.made_corpus(documents=3, words=4, length=5))
+    assert model.sample_base is not None
+    draws = jax.vmap(model.sample_base)(jax.random.split(jax.random.key(0), 20_000))
+    # The score of a density has mean zero under it.
+    score = np.asarray(jax.vmap(jax.grad(model.log_base))(draws))
+    z = score.mean(axis=0) / score.std(axis=0) * np.sqrt(len(score))
+    assert np.max(np.abs(z)) < 5.0
+    # A corpus of one certain word has likelihood one under any topics.
+    certain = lda.model_of(lda.Corpus(np.array([[4.0], [2.0]])))
+    x = jnp.linspace(-2.0, 1.0, certain.dim)
+    assert float(certain.log_target(x) - certain.log_base(x)) == pytest.approx(0.0, abs=1e-12)
