@@ -30,7 +30,11 @@ def exact_draws(sample: Sampler, *, seed: int, stream: int, count: int) -> Float
     program, _ = compiled_once(_block_of_draws, (sample,), (np.uint32(0), np.uint32(0), np.uint32(0)))
     words = (np.uint32(seed), np.uint32(stream))
     blocks = [np.asarray(program(*words, np.uint32(i))) for i in range(-(-count // BLOCK))]
-    return np.concatenate(blocks)[:count].astype(np.float64)
+    return np.concatenate([np.empty((0, _dim(sample))), *blocks])[:count].astype(np.float64)
+
+
+def _dim(sample: Sampler) -> int:
+    return int(jax.eval_shape(sample, jax.random.key(0)).shape[0])
 
 
 def _vmapped_energies(path: GeometricPath) -> Callable[[Array], Array]:

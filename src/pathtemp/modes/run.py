@@ -36,6 +36,9 @@ LEAST_SEARCH = 4 * LANES * CHUNK
 MOST_SCANNED = 8_000_000
 """Numbers in the base draws that are scanned at once (64 MB)."""
 
+MOST_SCAN = 131_072
+"""Draws of the base whose density is looked at: a mode that a hundred-thousandth of the base leads to shows in them."""
+
 LOOK_SHARE = 0.01
 """Share of the budget for each look at target draws."""
 
@@ -144,7 +147,7 @@ class ModesRun:
             if model.sample_base is not None
             else _again(theta[lam <= 0], self._rng)
         )
-        scan = int(np.clip(budget / 6.0, 1024, min(32768, MOST_SCANNED // model.dim)))
+        scan = int(np.clip(budget, 1024, min(MOST_SCAN, MOST_SCANNED // model.dim)))
         if model.sample_base is None or model.dim > DENSE_DIM:
             scan = 0
         self._search.climb(self.hints, found_by="given", random=False, most_gradients=most)
