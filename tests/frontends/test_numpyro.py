@@ -69,7 +69,7 @@ def test_the_base_is_the_sum_of_the_latent_sites_and_their_jacobians(name):
     model = built(name)
     source, args, kwargs = MODELS[name]
     for x in _points(model, 2):
-        values = {k: v[0] for k, v in model.draws(np.asarray(x)[None]).items() if k in model.layout.shapes}
+        values = {k: jnp.asarray(v[0]) for k, v in model.draws(np.asarray(x)[None]).items() if k in model.layout.shapes}
         sites = handlers.trace(handlers.substitute(handlers.seed(source, 0), data=values)).get_trace(*args, **kwargs)
         total = 0.0
         for site, free in model.layout.unravel(x).items():
