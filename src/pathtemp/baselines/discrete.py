@@ -34,7 +34,7 @@ UPDATES: tuple[Update, ...] = ("importance", "rao_blackwell")
 
 
 class Trace(NamedTuple):
-    """Kept draws of all chains: theta (chain, draw, dim); rung, lam, delta and acceptance (chain, draw)."""
+    """Kept draws: theta (chain, draw, dim), energies (chain, draw, 2), all else (chain, draw)."""
 
     theta: FloatArray
     rung: np.ndarray
