@@ -92,11 +92,11 @@ def test_the_path_is_what_was_sampled() -> None:
 
 def test_history_tells_the_story() -> None:
     history = fit("cauchy_pair", 0).history
-    phases = [record.phase for record in history]
+    phases = [record.phase for record in history if record.phase != "modes"]
     assert phases[0] == "anneal"
     assert phases == sorted(phases, key=["anneal", "pin", "adapt", "sample"].index)
     assert phases.count("sample") >= 2
-    assert np.all(np.diff([record.gradients for record in history]) > 0)
+    assert np.all(np.diff([record.gradients for record in history]) >= 0)
     assert history[-1].log_z == pytest.approx(fit("cauchy_pair", 0).log_marginal_likelihood.value)
 
 

@@ -97,7 +97,7 @@ class AdaptiveRun:
 
     def note(self, phase: str) -> None:
         """A line of the history for what was done outside the rounds."""
-        self._note(phase, 0, np.nan, self._prior_curve())
+        self._note(phase, 0, np.nan, self.best_curve() if self.trace.rounds else self._prior_curve())
 
     def warm_up(self, budget: float, *, watch: Callable[[Record], bool] = lambda record: False) -> bool:
         """Annealing pass and adaptive rounds, until the kernel has settled or its share of the budget is spent.
