@@ -19,8 +19,8 @@ $(VENV)/installed: $(VENV)/python
 demo: $(VENV)/python  ## the Cauchy pair, end to end: a summary and demo.png
 	$(BIN)/python -m pathtemp.demo
 
-test: lint  ## lint, types and the whole test suite
-	$(BIN)/python -m pytest
+test: lint  ## lint, types and the whole test suite, on two cores
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 test-stan: $(VENV)/installed  ## many Stan programs, compiled; needs a C++ compiler
 	$(BIN)/python -m pytest -m stan_full tests/frontends/stan
