@@ -96,7 +96,8 @@ def test_history_tells_the_story() -> None:
     assert phases[0] == "anneal"
     assert phases == sorted(phases, key=["anneal", "pin", "adapt", "sample"].index)
     assert phases.count("sample") >= 2
-    assert np.all(np.diff([record.gradients for record in history]) >= 0)
+    # A look for modes may climb from nowhere and cost nothing; a round never does.
+    assert np.all(np.diff([record.gradients for record in history if record.phase != "modes"]) > 0)
     assert history[-1].log_z == pytest.approx(fit("cauchy_pair", 0).log_marginal_likelihood.value)
 
 

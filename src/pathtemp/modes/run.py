@@ -37,7 +37,7 @@ MOST_SCANNED = 8_000_000
 """Numbers in the base draws that are scanned at once (64 MB)."""
 
 MOST_SCAN = 131_072
-"""Draws of the base whose density is looked at: a mode that a hundred-thousandth of the base leads to shows in them."""
+"""Draws of the base whose density is looked at: where one in ten thousand leads to a mode, about a dozen of them do."""
 
 LOOK_SHARE = 0.01
 """Share of the budget for each look at target draws."""
