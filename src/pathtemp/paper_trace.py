@@ -13,7 +13,7 @@ from scipy.special import logsumexp
 from pathtemp._types import FloatArray
 from pathtemp.curve import LogZ
 from pathtemp.estimators.khat import Khat, khat
-from pathtemp.estimators.path_sampling import marginal, path_sampling
+from pathtemp.estimators.path_sampling import marginal
 from pathtemp.estimators.support import path_draws
 from pathtemp.kernels.joint_nuts import Draws
 from pathtemp.links import A_MAX, A_MIN, CubicLink
@@ -120,14 +120,35 @@ def tie(a: FloatArray, u: FloatArray, cells: int) -> tuple[FloatArray, FloatArra
     return np.concatenate([[0.0, A_MIN], middle_a, [A_MAX, 1.0]]), np.concatenate([[0.0, 0.0], middle_u, [0.0, 0.0]])
 
 
+def integrate(a: FloatArray, u: FloatArray, cells: int) -> FloatArray:
+    """Integral of the gradients ``u`` from A_MIN to each edge of ``cells`` cells in folded ``a``, shape (cells + 1,).
+
+    The rule of eq. path1 for draws that are tied by cells: a cell adds its width times the mean gradient of its draws,
+    moved from their mean position to its centre. The trapezoid through the means would be too high where the gradient
+    dips within a few cells (by .08 on the hard beta-binomial). A cell without draws takes the line between its
+    neighbours.
+
+    >>> a = np.linspace(A_MIN, A_MAX, 1001)
+    >>> integrate(a, (a - A_MIN) * (A_MAX - a), 2).round(4)
+    array([0.    , 0.0286, 0.0572])
+    """
+    positions, means = (x[1:-1] for x in tie(a, u, cells))
+    step = (A_MAX - A_MIN) / cells
+    centres = A_MIN + step * (np.arange(cells) + 0.5)
+    slope = (means[2:] - means[:-2]) / (positions[2:] - positions[:-2])
+    cell = np.minimum(((positions[1:-1] - A_MIN) / step).astype(int), cells - 1)
+    known = np.concatenate([[A_MIN], centres[cell], [A_MAX]])
+    moved = np.concatenate([[0.0], means[1:-1] + slope * (centres[cell] - positions[1:-1]), [0.0]])
+    return np.concatenate([[0.0], np.cumsum(step * np.interp(centres, known, moved))])
+
+
 def log_z_curve(trace: PaperTrace, cells: int) -> LogZ:
     """Path sampling from all draws of ``trace`` (eq. path1), with standard errors from halves of chains."""
-    at, lam = path_nodes(cells)
+    _, lam = path_nodes(cells)
     a, u = trace.folded, trace.u
 
     def curve(mask: np.ndarray) -> FloatArray:
-        log_z = path_sampling(*tie(a[mask], u[mask], cells), at).mean
-        return log_z + _jumps(trace.lam[mask], trace.delta[mask], lam)
+        return integrate(a[mask], u[mask], cells) + _jumps(trace.lam[mask], trace.delta[mask], lam)
 
     curves = np.array([curve(trace.group == g) for g in np.unique(trace.group)])
     spread = np.std(curves, axis=0, ddof=1) / np.sqrt(len(curves))
