@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import jax
 import jax.numpy as jnp
@@ -65,6 +66,25 @@ def test_the_dip_of_the_gradient_near_the_base_is_integrated_without_bias() -> N
     errors = curve.mean[20:] - hard.log_z(curve.lam[20:])
     assert np.max(np.abs(errors)) < 0.06
     assert np.max(np.abs(errors / curve.stderr[20:])) < 4.0
+
+
+def test_a_link_with_other_ends_gives_the_same_log_z() -> None:
+    """With lam = 0 and lam = 1 for more of the draws, as in the paper's horseshoe: fewer draws between, same curve."""
+    link, rng = CubicLink(0.35, 0.65), np.random.default_rng(4)
+    a = rng.uniform(0.0, 2.0, 160_000)
+    lam = np.asarray(link(jnp.asarray(a)))
+    assert EASY.sample_at is not None
+    assert EASY.log_z is not None
+    theta = EASY.sample_at(rng, lam)
+    plain = trace_of(theta, a, delta_of(EASY)(theta), 4)
+    trace = replace(plain, lam=lam.reshape(plain.lam.shape), link=link)
+    curve = log_z_curve(trace, CELLS)
+    np.testing.assert_allclose(curve.lam, path_nodes(CELLS, link)[1])
+    assert np.max(np.abs(curve.mean - EASY.log_z(curve.lam))) < 0.05
+    assert np.max(np.abs(log_z_curve(replace(trace, link=CubicLink()), CELLS).mean - EASY.log_z(curve.lam))) > 0.5
+    right = Kernels.fit(curve.lam, EASY.log_z(curve.lam))
+    assert marginal_khat(trace, right, CELLS).value < 0.5
+    assert PaperTrace.join([trace, trace]).link == link
 
 
 def test_unequal_supports_jump_where_they_should() -> None:

@@ -31,25 +31,39 @@ def unit(a: Array) -> Array:
 class CubicLink:
     """The paper's link (eq. link): a cubic between the flat ends.
 
+    Parameters
+    ----------
+    a_min, a_max
+        lam = 0 for a folded below ``a_min``, lam = 1 above ``a_max``; 0 < a_min < a_max < 1.
+
     >>> link = CubicLink()
     >>> [round(float(link(a)), 3) for a in (0.05, 0.45, 1.0, 1.55)]
     [0.0, 0.5, 1.0, 0.5]
+    >>> round(float(CubicLink(0.35, 0.65)(0.4)), 3)
+    0.074
     """
+
+    a_min: float = A_MIN
+    a_max: float = A_MAX
 
     def __call__(self, a: Array) -> Array:
         """Inverse temperature f(a)."""
-        s = unit(a)
+        s = self._unit(a)
         return s * s * (3.0 - 2.0 * s)
 
     def derivative(self, a: Array) -> Array:
         """f'(a), negative on the way back (a > 1)."""
-        s = unit(a)
-        return jnp.sign(1.0 - a) * 6.0 * s * (1.0 - s) / (A_MAX - A_MIN)
+        s = self._unit(a)
+        return jnp.sign(1.0 - a) * 6.0 * s * (1.0 - s) / (self.a_max - self.a_min)
 
     def inverse(self, lam: Array) -> Array:
-        """The folded ``a`` in [A_MIN, A_MAX] with f(a) = lam (closed form: a cubic with three real roots)."""
+        """The folded ``a`` in [a_min, a_max] with f(a) = lam (closed form: a cubic with three real roots)."""
         s = 0.5 - jnp.sin(jnp.arcsin(1.0 - 2.0 * jnp.clip(lam, 0.0, 1.0)) / 3.0)
-        return A_MIN + (A_MAX - A_MIN) * s
+        return self.a_min + (self.a_max - self.a_min) * s
+
+    def _unit(self, a: Array) -> Array:
+        """Position s in [0, 1] of the folded ``a`` between the flat ends."""
+        return jnp.clip((fold(a) - self.a_min) / (self.a_max - self.a_min), 0.0, 1.0)
 
 
 @jax.tree_util.register_dataclass

@@ -15,8 +15,9 @@ from pathtemp._types import Array, Key, Sampler
 from pathtemp.curve import LogZ
 from pathtemp.errors import InputError
 from pathtemp.kernels.joint_nuts import Draws, joint_log_density, position_of, run_chain
+from pathtemp.links import CubicLink
 from pathtemp.model import Model
-from pathtemp.paper_trace import PaperTrace, importance_curve, log_z_curve, marginal_khat, path_nodes
+from pathtemp.paper_trace import LINK, PaperTrace, importance_curve, log_z_curve, marginal_khat, path_nodes
 from pathtemp.paper_verdict import diagnose, tours
 from pathtemp.paths.geometric import GeometricPath
 from pathtemp.pseudoprior import Kernels
@@ -134,7 +135,7 @@ def _next_pseudo_prior(curve: LogZ, pooled: PaperTrace, last: PaperTrace, *, stu
 Adaptation = Callable[[Key, Kernels], Draws]
 
 
-def compile_adaptation(model: Model, settings: PaperSettings) -> tuple[Adaptation, int]:
+def compile_adaptation(model: Model, settings: PaperSettings, *, link: CubicLink = LINK) -> tuple[Adaptation, int]:
     """One adaptation of all chains, compiled, as a function of (key, log c), and the draws a chain keeps."""
     kept = settings.draws // settings.chains // 2 if settings.chains >= 1 else 0
     if kept < FEWEST_KEPT:
@@ -146,7 +147,7 @@ def compile_adaptation(model: Model, settings: PaperSettings) -> tuple[Adaptatio
         raise InputError(f"settings: adaptations must be at least 1, and is {settings.adaptations}")
     path = GeometricPath(model.log_base, model.log_target)
     shape = (model.dim, settings.chains, kept, settings.kernels, settings.max_depth)
-    executable = _compile(path, model.sample_base, *shape)
+    executable = _compile(path, link, model.sample_base, *shape)
 
     def adaptation(key: Key, log_c: Kernels) -> Draws:
         sampled, started = jax.device_get(executable(key, log_c))
@@ -164,6 +165,7 @@ def compile_adaptation(model: Model, settings: PaperSettings) -> tuple[Adaptatio
 @lru_cache(maxsize=4)
 def _compile(
     path: GeometricPath,
+    link: CubicLink,
     sample: Sampler | None,
     dim: int,
     chains: int,
@@ -172,8 +174,8 @@ def _compile(
     max_depth: int,
 ) -> Callable[[Key, Kernels], tuple[Draws, Array]]:
     """Compile once for a model: log c is an argument, so no adaptation and no seed compiles again."""
-    start = partial(_start, path=path, sample=sample, dim=dim)
-    chain = partial(run_chain, path=path, draws=kept, max_depth=max_depth)
+    start = partial(_start, path=path, link=link, sample=sample, dim=dim)
+    chain = partial(run_chain, path=path, draws=kept, max_depth=max_depth, link=link)
 
     def program(key: Key, log_c: Kernels) -> tuple[Draws, Array]:
         start_keys, chain_keys = jax.random.split(key, (2, chains))
@@ -186,13 +188,15 @@ def _compile(
     return executable
 
 
-def _start(key: Key, log_c: Kernels, *, path: GeometricPath, sample: Sampler | None, dim: int) -> tuple[Array, Array]:
+def _start(
+    key: Key, log_c: Kernels, *, path: GeometricPath, link: CubicLink, sample: Sampler | None, dim: int
+) -> tuple[Array, Array]:
     """A start of positive density, theta from the base and a uniform, and whether there was one."""
     theta_key, a_key = jax.random.split(key)
     keys = jax.random.split(theta_key, STARTS)
     theta = jax.random.normal(theta_key, (STARTS, dim)) if sample is None else jax.vmap(sample)(keys)
     a = jax.random.uniform(a_key, (STARTS,), minval=1e-6, maxval=2.0 - 1e-6)
     candidates = jax.vmap(position_of)(theta, a)
-    joint = joint_log_density(path)
+    joint = joint_log_density(path, link)
     finite = jnp.isfinite(jax.vmap(lambda x: joint(x, log_c))(candidates))
     return candidates[jnp.argmax(finite)], jnp.any(finite)

@@ -14,7 +14,6 @@ import numpy as np
 from pathtemp._types import FloatArray
 from pathtemp.curve import LogZ
 from pathtemp.diagnostics import rhat_ess
-from pathtemp.links import A_MAX, A_MIN
 from pathtemp.paper_trace import PaperTrace, path_nodes
 from pathtemp.run import Check, Diagnostics
 from pathtemp.settings import PaperSettings
@@ -46,7 +45,7 @@ def diagnose(
     pooled, last = PaperTrace.join(traces), traces[-1]
     target = pooled.at(1.0)
     rhat, ess_bulk, ess_tail = rhat_ess(target)
-    _, lam = path_nodes(2 * BINS)
+    _, lam = path_nodes(2 * BINS, last.link)
     edges, centres = lam[::2], lam[1::2]
     visits, acceptance = bin_means(last, last.acceptance)
     local_length = bin_sd(pooled) * np.diff(edges)
@@ -78,7 +77,8 @@ def diagnose(
 
 def bin_of(trace: PaperTrace) -> np.ndarray:
     """Bin 0..BINS-1 of each draw between the flat ends; -1 at lam = 0 and BINS at lam = 1."""
-    cell = np.floor((trace.folded - A_MIN) / (A_MAX - A_MIN) * BINS).astype(int)
+    link = trace.link
+    cell = np.floor((trace.folded - link.a_min) / (link.a_max - link.a_min) * BINS).astype(int)
     inner = np.clip(cell, 0, BINS - 1)
     return np.where(trace.lam == 0, -1, np.where(trace.lam == 1, BINS, inner))
 

@@ -71,13 +71,13 @@ def log_jacobian(b: Array) -> Array:
     return jnp.log(2.0) + jax.nn.log_sigmoid(b) + jax.nn.log_sigmoid(-b)
 
 
-def joint_log_density(path: GeometricPath) -> JointLogDensity:
+def joint_log_density(path: GeometricPath, link: CubicLink = LINK) -> JointLogDensity:
     """Log of psi^(1 - lam) q^lam / c(lam), lam = f(a), on R^(dim + 1) (eq. joint_sample, section 2.2)."""
     tempered = _tempered(path)
 
     def joint(position: Array, log_c: PseudoPrior) -> Array:
         theta, a = split(position)
-        lam = LINK(a)
+        lam = link(a)
         return tempered(theta, lam) - log_c(lam) + log_jacobian(position[-1])
 
     return joint
@@ -142,6 +142,7 @@ def run_chain(
     path: GeometricPath,
     draws: int,
     max_depth: int = 10,
+    link: CubicLink = LINK,
 ) -> Draws:
     """One chain: ``draws`` transitions of Stan's window adaptation, then ``draws`` that are kept.
 
@@ -153,6 +154,8 @@ def run_chain(
         The pseudo-prior, a pytree.
     draws
         Transitions kept; as many are warm-up.
+    link
+        lam = f(a).
 
     >>> from pathtemp.pseudoprior import PiecewiseLinear
     >>> path = GeometricPath(lambda x: -0.5 * x @ x, lambda x: -0.5 * (x - 1) @ (x - 1))
@@ -161,7 +164,7 @@ def run_chain(
     >>> chain.theta.shape, chain.a.shape
     ((5, 2), (5,))
     """
-    joint = joint_log_density(path)
+    joint = joint_log_density(path, link)
     warm_key, sample_key = jax.random.split(key)
     warm_up = blackjax.window_adaptation(
         blackjax.nuts,
@@ -187,7 +190,7 @@ def run_chain(
     return Draws(
         theta,
         a,
-        LINK(a),
+        link(a),
         delta(jax.lax.map(path.energies, theta)),
         acceptance,
         1 + warm_spent[0].sum() + spent[0].sum(),
