@@ -1,27 +1,15 @@
-"""Run one experiment, several or all: ``python -m experiments NAME... [--quick] [--fresh]``."""
+"""Run one experiment, several or all: ``python -m experiments NAME... [--quick] [--fresh] [--processes N]``."""
 
 from __future__ import annotations
 
 import argparse
 import time
-from importlib import import_module
+from functools import partial
 from pathlib import Path
 
-from experiments.common import FULL, QUICK, Experiment, carry_out
-
-NAMES = (
-    *("link", "beta_binomial", "mixture_1d", "mixture", "flower", "horseshoe", "eight_schools"),
-    *("cauchy", "logit_probit", "logz_and_tempering", "lda"),
-)
-"""Modules of this package, in the order of the paper."""
-
-
-def experiment(name: str, *, corpus: Path | None = None) -> Experiment:
-    """The experiment of that name; that of topics on the text in the file ``corpus``, where there is one."""
-    if name == "lda" and corpus is not None:
-        return import_module("experiments.lda").of(str(corpus))
-    found: Experiment = import_module(f"experiments.{name}").EXPERIMENT
-    return found
+from experiments.common import FULL, QUICK, carry_out
+from experiments.names import NAMES, experiment
+from experiments.spread import spread
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -30,6 +18,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("names", nargs="+", metavar="NAME", choices=[*NAMES, "all"], help=f"all, {', '.join(NAMES)}")
     parser.add_argument("--quick", action="store_true", help=f"small, and into {QUICK}")
     parser.add_argument("--fresh", action="store_true", help="compute again what is kept")
+    parser.add_argument("--processes", type=int, default=1, help="processes that share the work of each table")
     parser.add_argument("--out", type=Path, help=f"folder for results; {FULL} unless quick")
     parser.add_argument("--corpus", type=Path, help="a text file for lda, paragraphs apart by empty lines")
     options = parser.parse_args(arguments)
@@ -37,8 +26,11 @@ def main(arguments: list[str] | None = None) -> None:
     for name in NAMES if "all" in options.names else options.names:
         begin = time.perf_counter()
         found = experiment(name, corpus=options.corpus)
+        many = None
+        if options.processes > 1:
+            many = partial(spread, name, quick=options.quick, processes=options.processes, corpus=options.corpus)
         called = f"{name}_{options.corpus.stem}" if name == "lda" and options.corpus else name
-        for file in carry_out(called, found, quick=options.quick, folder=folder, fresh=options.fresh):
+        for file in carry_out(called, found, quick=options.quick, folder=folder, fresh=options.fresh, run=many):
             print(f"  {file}")
         print(f"{name}: {time.perf_counter() - begin:.0f} s", flush=True)
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Mapping
+import io
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pathtemp._types import FloatArray
+from pathtemp.atomic import write_whole
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -59,10 +62,17 @@ class Experiment:
     draw: Callable[[Tables], Mapping[str, Figure]]
 
 
-def carry_out(name: str, experiment: Experiment, *, quick: bool, folder: Path, fresh: bool = False) -> list[Path]:
+Run = Callable[[str, list[str]], Iterable[tuple[str, list[Row]]]]
+"""Rows of the given cells of a table, by its name, as they are done, in any order."""
+
+
+def carry_out(
+    name: str, experiment: Experiment, *, quick: bool, folder: Path, fresh: bool = False, run: Run | None = None
+) -> list[Path]:
     """Compute what is not there yet, draw the figures, and return the files.
 
-    ``fresh`` computes everything again. A run that was stopped goes on at the cell it was in.
+    ``fresh`` computes everything again. A run that was stopped goes on at the cell it was in. ``run`` computes cells
+    elsewhere, in other processes.
     """
     folder.mkdir(parents=True, exist_ok=True)
     tables, files = {}, []
@@ -70,7 +80,7 @@ def carry_out(name: str, experiment: Experiment, *, quick: bool, folder: Path, f
         file = folder / f"{name}_{table_name}.csv"
         if fresh:
             file.unlink(missing_ok=True)
-        tables[table_name] = kept(file, table, quick=quick)
+        tables[table_name] = kept(file, table, quick=quick, run=partial(run, table_name) if run else None)
         files.append(file)
     return files + save(name, experiment.draw(tables), folder)
 
@@ -87,17 +97,27 @@ def save(name: str, figures: Mapping[str, Figure], folder: Path) -> list[Path]:
     return files
 
 
-def kept(file: Path, table: Table, *, quick: bool) -> list[Row]:
-    """Rows of all cells of a table: those in the file, and those of cells that are not, which are added to it."""
+def kept(
+    file: Path,
+    table: Table,
+    *,
+    quick: bool,
+    run: Callable[[list[str]], Iterable[tuple[str, list[Row]]]] | None = None,
+) -> list[Row]:
+    """Rows of all cells of a table: those in the file, and those of cells that are not, which are added to it.
+
+    The file is in the order of the cells in the end, whatever order they were done in.
+    """
     rows = read(file) if file.exists() else []
     done = {row[CELL] for row in rows}
     wanted = table.cells(quick)
-    for cell in wanted:
-        if cell not in done:
-            made = [{CELL: cell, **row} for row in table.work(cell, quick)]
-            append(file, made)
-            rows += [{key: number(str(_short(value))) for key, value in row.items()} for row in made]
-            print(f"{file.stem}: {cell}", flush=True)
+    missing = [cell for cell in wanted if cell not in done]
+    for cell, made in run(missing) if run else ((cell, table.work(cell, quick)) for cell in missing):
+        append(file, [{CELL: cell, **row} for row in made])
+        print(f"{file.stem}: {cell}", flush=True)
+    if missing:
+        arrange(file, wanted)
+        rows = read(file)
     return [row for row in rows if row[CELL] in set(wanted)]
 
 
@@ -111,6 +131,18 @@ def append(file: Path, rows: list[Row]) -> None:
         if new:
             writer.writeheader()
         writer.writerows({key: _short(value) for key, value in row.items()} for row in rows)
+
+
+def arrange(file: Path, cells: list[str]) -> None:
+    """Put the rows of a CSV file in the order of the cells; those of other cells come last."""
+    rank = {cell: index for index, cell in enumerate(cells)}
+    with file.open(newline="") as stream:
+        header, *rows = csv.reader(stream)
+    at = header.index(CELL)
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerows([header, *sorted(rows, key=lambda row: rank.get(row[at], len(rank)))])
+    write_whole(file, text.getvalue().encode())
 
 
 def read(file: Path) -> list[Row]:

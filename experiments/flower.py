@@ -43,7 +43,7 @@ def _draws(cell: str, quick: bool) -> list[Row]:
 def _mixing_cells(quick: bool) -> list[str]:
     sizes = {
         "nuts": ("",),
-        "path_sampling": ("2",) if quick else ("1", "2", "4", "6", "10"),
+        "path_sampling": ("2",) if quick else ("2", "4", "10"),
         "default": ("20000",) if quick else ("20000", "50000", "100000", "200000", "400000"),
     }
     seeds = range(1 if quick else 5)

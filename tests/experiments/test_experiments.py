@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 from experiments import beta_binomial, flower, lda, logz_and_tempering
-from experiments.__main__ import NAMES, experiment, main
+from experiments.__main__ import main
 from experiments.common import Experiment, Row, Table, carry_out, column, kept, panels, read, where
+from experiments.names import NAMES, experiment
 from pathtemp.errors import InputError
 
 RESULTS = Path(__file__).parents[2] / "experiments" / "results"
@@ -36,6 +37,26 @@ def test_cells_are_computed_once_and_a_stopped_run_goes_on(tmp_path: Path) -> No
     assert len(kept(file, table, quick=False)) == 6
     assert asked[3:] == ["c"]
     assert len(kept(file, table, quick=True)) == 4
+
+
+def test_two_processes_write_what_one_does(tmp_path: Path) -> None:
+    names = ["link", "logz_and_tempering", "--quick", "--out"]
+    main([*names, str(tmp_path / "one")])
+    main([*names, str(tmp_path / "two"), "--processes", "2"])
+    for file in ("link_curve.csv", "logz_and_tempering_curves.csv"):
+        assert (tmp_path / "two" / file).read_text() == (tmp_path / "one" / file).read_text()
+
+
+def test_cells_done_in_any_order_are_kept_in_theirs(tmp_path: Path) -> None:
+    table = Table(lambda _quick: ["a", "b", "c"], lambda cell, _quick: [{"x": cell, "n": 1_234_567}] * 2)
+    kept(tmp_path / "here.csv", table, quick=False)
+    kept(
+        tmp_path / "there.csv",
+        table,
+        quick=False,
+        run=lambda cells: ((cell, table.work(cell, False)) for cell in reversed(cells)),
+    )
+    assert (tmp_path / "there.csv").read_text() == (tmp_path / "here.csv").read_text()
 
 
 def test_fresh_computes_again(tmp_path: Path) -> None:
