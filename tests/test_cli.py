@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from pathtemp.checkpoint.resume import resume
 from pathtemp.cli import doctor, main
 from pathtemp.errors import InputError, MissingExtraError
 from pathtemp.frontends.stan.toolchain import find_compiler, find_stan
@@ -67,6 +68,11 @@ def test_a_python_model_runs_and_speaks_json(
     assert main(["run", "mine_for_cli:make", *options, "--checkpoint", "run.nc", "--resume"]) == status
     again = json.loads(capsys.readouterr().out)
     assert {**again, "seconds": 0, "files": 0} == {**said, "seconds": 0, "files": 0}
+    assert main(["run", "--checkpoint", "run.nc", "--resume", "--quiet", "--json"]) == status
+    unnamed = json.loads(capsys.readouterr().out)
+    assert {**unnamed, "seconds": 0, "files": 0} == {**said, "seconds": 0, "files": 0}
+    with pytest.raises(InputError, match="holds no model"):  # only the command line imports what a file names
+        resume("run.nc")
 
     assert main(["report", "fit.nc", "--out", "again.html"]) == 0
     assert "&lt;b&gt;quick&lt;/b&gt;" in Path("again.html").read_text()
@@ -86,6 +92,9 @@ def test_python_models_that_are_none(
         assert says in capsys.readouterr().err
     assert main(["run", "mine_for_cli:make", "--data", "x.json"]) == 1
     assert main(["run", "mine_for_cli:make", "--resume"]) == 1
+    assert main(["run"]) == 1
+    assert main(["run", "--checkpoint", "run.nc", "--resume", "--data", "x.json"]) == 1
+    assert main(["run", "--checkpoint", "none.nc", "--resume"]) == 1
     assert main(["run", "mine_for_cli:make", "--report", "no/r.html"]) == 1
     assert main(["report", "none.nc"]) == 1
 

@@ -37,6 +37,18 @@ class Base:
 
 
 @dataclass(frozen=True)
+class Automatic:
+    """Stands for a base that is yet to be found from the target's own modes, once the seed of the run is known.
+
+    Until then it is flat, which is no base: it has no draws and cannot be normalised.
+    """
+
+    def __call__(self, theta: Array) -> Array:
+        """Zero, for any point (dim,)."""
+        return jnp.zeros((), theta.dtype)
+
+
+@dataclass(frozen=True)
 class Normal:
     """Independent normals, with ``log_prob`` and ``sample`` as any distribution has them."""
 
@@ -52,6 +64,15 @@ class Normal:
     def sample(self, key: Key, sample_shape: tuple[int, ...] = ()) -> Array:
         """Exact draws of shape ``sample_shape + shape``."""
         return self.loc + self.scale * jax.random.normal(key, (*sample_shape, *self.shape))
+
+
+def is_automatic(base: Any) -> bool:
+    """Whether the user asks for a base that is to be found.
+
+    >>> is_automatic("auto"), is_automatic(normal())
+    (True, False)
+    """
+    return isinstance(base, str) and base == "auto"
 
 
 def normal(loc: Any = 0.0, scale: Any = 1.0, *, shape: tuple[int, ...] | int | None = None) -> Normal:

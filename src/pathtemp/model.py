@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pathtemp._types import Array, FloatArray, LogDensity, Sampler
-from pathtemp.bases import Base, as_base, flat_log_prob
+from pathtemp.bases import Automatic, Base, as_base, flat_log_prob
 from pathtemp.errors import InputError
 from pathtemp.layout import Layout
 
@@ -36,7 +36,8 @@ class Model:
     Parameters
     ----------
     log_base, log_target
-        Log densities of ``(dim,)``, traceable by JAX, Jacobians and normalising constants included.
+        Log densities of ``(dim,)``, traceable by JAX, Jacobians and normalising constants included. A base that is
+        :class:`pathtemp.bases.Automatic` is found by ``pt.temper`` itself.
     layout
         Names, shapes, dims and coords of the variables.
     sample_base
@@ -51,6 +52,8 @@ class Model:
     constrain_base_draws
         The same as ``constrain_draws`` for draws of the base, where less is wanted of them, such as no generated
         quantities; defaults to it.
+    recipe
+        Plain values from which a checkpoint can make the model again, where there are such.
     """
 
     log_base: LogDensity
@@ -61,6 +64,7 @@ class Model:
     name: str = "model"
     pointwise: Pointwise | None = None
     constrain_base_draws: Callable[[FloatArray], dict[str, FloatArray]] | None = None
+    recipe: Mapping[str, Any] | None = None
 
     @property
     def dim(self) -> int:
@@ -88,8 +92,21 @@ def model(target: Callable[[Any], Array], base: Any, *, name: str = "model") -> 
     return Model(psi.log_prob, flat_log_prob(target, psi.layout), psi.layout, psi.sample, name=name)
 
 
-def the_model(where: str, whole: Model | None, target: Callable[[Any], Array] | None, base: Any) -> Model:
-    """The model that the user gave to the function called ``where``: whole, or as target and base."""
+def the_model(
+    where: str, whole: Model | None, target: Callable[[Any], Array] | None, base: Any, dim: int | None = None
+) -> Model:
+    """The model that the user gave to the function called ``where``: whole, as target and base, or as target and dim.
+
+    With ``dim`` the base is automatic.
+    """
+    if dim is not None:
+        if whole is not None or base is not None:
+            raise InputError("dim: it goes with target= alone, where there is no base; leave it out")
+        if target is None:
+            raise InputError(f"{where}: dim= needs target=")
+        if dim < 1:
+            raise InputError(f"dim: it must be at least 1, and is {dim}")
+        return Model(Automatic(), target, Layout({"theta": (dim,)}, {}, True))
     if whole is not None:
         if target is not None or base is not None:
             raise InputError(f"{where}: give either a model, or target= and base=, not both")

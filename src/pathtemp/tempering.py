@@ -16,10 +16,9 @@ from pathtemp.checkpoint.plan import Plan, make_run
 from pathtemp.compilation import use_compilation_cache
 from pathtemp.errors import InputError
 from pathtemp.fit import Fit
-from pathtemp.inputs import check_density, check_model, starts
+from pathtemp.inputs import check_model, starts
 from pathtemp.model import Model, the_model
-from pathtemp.modes.reference import Reference
-from pathtemp.modes.reference import reference as make_reference
+from pathtemp.modes.reference import with_reference
 from pathtemp.modes.run import ModesRun
 from pathtemp.progress import Progress, display
 from pathtemp.seeds import seed_word
@@ -65,7 +64,8 @@ def temper(
         and cover its modes; the prior is a natural choice.
     dim
         Without a base: the length of the flat vector that ``target`` takes. A wide base is then built from the modes
-        that ascents around the origin find, with a warning how far they looked.
+        that ascents around the origin find, with a warning how far they looked. The same is done for a model that
+        came without a base.
     draws
         Target draws to keep for each chain; by default about 4000 over all chains.
     chains
@@ -100,9 +100,8 @@ def temper(
     True
     """
     word = seed_word(seed)
-    reference = _reference(model, target, base, dim, seed=word)
-    whole = the_model("temper", model, target, base if reference is None else reference.base)
-    hints = _hints(modes, whole.dim)
+    given = the_model("temper", model, target, base, dim)
+    hints = _hints(modes, given.dim)
     shown = display(progress)
     place = None if checkpoint is None else new_place(checkpoint)
     use_compilation_cache()
@@ -112,6 +111,7 @@ def temper(
         if place is not None:
             raise InputError("checkpoint: the paper's engine keeps none; leave it out, or use the default settings")
         changed = settings if chains is None else settings.replace(chains=chains)
+        whole, _ = with_reference(given, seed=word)
         theta = starts(whole, count=max(changed.chains, 64), seed=word)
         check_model(whole, theta)
         try:
@@ -120,7 +120,8 @@ def temper(
             shown.finish()
         return Fit.from_run(run, whole, seed=seed, settings=changed)
     settings = settings if chains is None else settings.replace(chains=chains)
-    plan = _plan(whole, draws=draws, budget=budget, seed=seed, look=hints is not None, settings=settings)
+    plan = _plan(given, draws=draws, budget=budget, seed=seed, look=hints is not None, settings=settings)
+    whole, reference = with_reference(given, seed=word)
     theta = starts(whole, count=settings.chains, seed=word)
     ready = make_run(plan, whole, (theta, check_model(whole, theta)), shown)
     if isinstance(ready, ModesRun) and hints is not None:
@@ -154,20 +155,6 @@ def _plan(model: Model, *, draws: int | None, budget: float | None, seed: int, l
         most=most,
         look=look,
     )
-
-
-def _reference(
-    model: Model | None, target: Callable[[Any], Array] | None, base: Any, dim: int | None, *, seed: int
-) -> Reference | None:
-    """The base of a target that came with its dimension alone."""
-    if dim is None:
-        return None
-    if model is not None or base is not None:
-        raise InputError("dim: it goes with target= alone, where there is no base; leave it out")
-    if target is None:
-        raise InputError("temper: dim= needs target=")
-    check_density("target", target, dim)
-    return make_reference(target, dim, seed=seed)
 
 
 def _hints(modes: Literal["auto", "off"] | ArrayLike, dim: int) -> FloatArray | None:

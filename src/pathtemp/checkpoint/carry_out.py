@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from pathtemp.checkpoint.cover import cover_of
 from pathtemp.checkpoint.keeper import Keeper, Stopped
 from pathtemp.checkpoint.plan import AnyRun, Plan
 from pathtemp.fit import Fit, library_versions
@@ -84,4 +85,5 @@ def carry_out(run: AnyRun, plan: Plan, model: Model, progress: Progress, place: 
 
 def about(model: Model) -> dict[str, Any]:
     """What a checkpoint says of its model."""
-    return {"name": model.name, "dim": model.dim, "versions": library_versions()}
+    known = {"name": model.name, "dim": model.dim, "versions": library_versions(), "recipe": model.recipe}
+    return known | cover_of(model)

@@ -11,18 +11,18 @@ import numpy as np
 
 from pathtemp._types import Array, FloatArray
 from pathtemp.checkpoint.carry_out import about, carry_out
+from pathtemp.checkpoint.cover import with_kept_cover
 from pathtemp.checkpoint.file import place_of, read_last
 from pathtemp.checkpoint.plan import Plan, make_run
+from pathtemp.checkpoint.rebuild import rebuilt
 from pathtemp.checkpoint.state import restore
 from pathtemp.compilation import use_compilation_cache
 from pathtemp.errors import InputError
 from pathtemp.evaluate import energies_of
 from pathtemp.fit import Fit
 from pathtemp.model import Model, the_model
-from pathtemp.modes.reference import reference
 from pathtemp.paths.geometric import GeometricPath
 from pathtemp.progress import Progress, display
-from pathtemp.seeds import seed_word
 
 SAME = 1e-6
 """Relative difference of log densities within which a model counts as the one that the checkpoint was made with."""
@@ -47,7 +47,9 @@ def resume(
     path
         The checkpoint: a file, or the folder it is in.
     model, target, base, dim
-        What the run was of, as it was given to ``pt.temper``: no model is in the file. Another one is refused.
+        What the run was of, as it was given to ``pt.temper``; another one is refused. The file holds a Stan program
+        with its data and base, so that none of these is needed; it holds no model that was made in Python, nor a base
+        beyond ``pt.normal`` and plain NumPyro distributions.
     progress
         As for ``pt.temper``.
 
@@ -63,14 +65,13 @@ def resume(
     >>> bool((fit.posterior["theta"] == again.posterior["theta"]).all())
     True
     """
-    if model is None and target is None and base is None:
-        raise InputError("resume: a checkpoint holds no model; give the same as to pt.temper: pt.resume(path, model)")
     record = read_last(path)
     plan: Plan = record["plan"]
-    if target is not None and base is None and dim is not None:
-        base = reference(target, dim, seed=seed_word(plan.seed)).base
-    whole = the_model("resume", model, target, base)
+    if model is None and target is None and base is None:
+        model = rebuilt(record["model"], progress=bool(progress))
+    whole = the_model("resume", model, target, base, dim)
     _check_dim(record["model"], whole)
+    whole = with_kept_cover(whole, record["model"])
     empty = np.zeros((plan.settings.chains, whole.dim)), np.zeros((plan.settings.chains, 2))
     use_compilation_cache()
     shown = display(progress)

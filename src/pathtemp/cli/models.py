@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from pathtemp.checkpoint.file import read_last
+from pathtemp.checkpoint.rebuild import COMMAND_LINE, named_object
 from pathtemp.errors import InputError
 from pathtemp.model import Model
 
@@ -21,10 +24,28 @@ def open_model(
     if colon and not name.endswith(".stan") and not os.path.exists(name):
         if data is not None or base is not None or include:
             raise InputError("--data, --base and --include go with a Stan program; a Python model brings its own")
-        return python_model(module, attribute)
+        return replace(python_model(module, attribute), recipe={"of": COMMAND_LINE, "object": name})
     from pathtemp.frontends.stan import from_stan
 
-    return from_stan(Path(name), base, data=data, include_paths=include, seed=seed, progress=progress)
+    automatic = base is not None and str(base) == "auto"
+    return from_stan(
+        Path(name),
+        None if automatic else base,
+        data=data,
+        base="auto" if automatic else None,
+        include_paths=include,
+        seed=seed,
+        progress=progress,
+    )
+
+
+def kept_model(checkpoint: Path) -> Model | None:
+    """The Python model that a checkpoint names, imported again; None where the checkpoint can do without."""
+    name = named_object(read_last(checkpoint)["model"])
+    if name is None:
+        return None
+    module, _, attribute = name.partition(":")
+    return python_model(module, attribute)
 
 
 def python_model(module: str, attribute: str) -> Model:

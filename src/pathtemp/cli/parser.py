@@ -15,7 +15,8 @@ exit status: 0 converged (or done), 1 something given cannot work, 2 wrong optio
 RUN_EXAMPLES = """\
 examples:
   pathtemp run model.stan --data data.json --report report.html
-  pathtemp run model.stan --data data.json --checkpoint run.nc            # killed? the same with --resume goes on
+  pathtemp run model.stan --data data.json --checkpoint run.nc            # killed? the next line goes on
+  pathtemp run --checkpoint run.nc --resume
   pathtemp run mymodels:make_model --budget 200000 --out fit.nc --json    # a Python model, for machines
 
 """
@@ -66,14 +67,20 @@ def _run(commands: Any) -> None:
     run = _command(
         commands, "run", "pathtemp.cli.run:run", "sample a Stan program or a Python model", RUN_EXAMPLES + EXIT_STATUS
     )
-    run.add_argument("model", help="a Stan program (model.stan), or module:object for a Python model, see below")
+    run.add_argument(
+        "model",
+        nargs="?",
+        help="a Stan program (model.stan), or module:object for a Python model, see below; with --resume it may be "
+        "left out: the checkpoint holds the program, or that name",
+    )
     what = run.add_argument_group(
         "what to sample",
-        "A Stan program starts its path from its `alternative model` block, or from --base. A Python object may be a "
-        "pathtemp model, a PyMC model, or a function without arguments that returns one; it is imported, and so run.",
+        "A Stan program starts its path from its `alternative model` block, from --base, or else from a wide base "
+        "around the modes that are found. A Python object may be a pathtemp model, a PyMC model, or a function without "
+        "arguments that returns one; it is imported, and so run.",
     )
     what.add_argument("--data", type=Path, metavar="FILE", help="data of the Stan program, a JSON file")
-    what.add_argument("--base", type=Path, metavar="FILE", help="another Stan program whose model is the base")
+    what.add_argument("--base", type=Path, metavar="FILE", help="another Stan program whose model is the base, or auto")
     what.add_argument("--include", type=Path, action="append", default=[], metavar="FOLDER", help="for #include")
     how = run.add_argument_group("how")
     how.add_argument("--seed", type=int, default=0, help="seed of everything random (0)")

@@ -11,7 +11,7 @@ from typing import Any
 from pathtemp.checkpoint.file import before, place_of
 from pathtemp.checkpoint.resume import resume
 from pathtemp.cli import NOT_CONVERGED
-from pathtemp.cli.models import open_model
+from pathtemp.cli.models import kept_model, open_model
 from pathtemp.errors import InputError
 from pathtemp.fit import Fit
 from pathtemp.settings import DEFAULT, PAPER
@@ -25,6 +25,8 @@ def run(options: argparse.Namespace) -> int:
         _check_place(name, getattr(options, name))
     if options.resume and options.checkpoint is None:
         raise InputError("--resume: give the --checkpoint to go on from")
+    if options.model is None and not options.resume:
+        raise InputError("model: give a Stan program or module:object, or --resume with a --checkpoint that has one")
     fit = _fit(options)
     written = {"out": options.out, "report": options.report}
     if options.out is not None:
@@ -42,6 +44,10 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _fit(options: argparse.Namespace) -> Fit:
+    if options.model is None:
+        if options.data is not None or options.base is not None or options.include:
+            raise InputError("--data, --base and --include go with a model; without one all is in the checkpoint")
+        return resume(options.checkpoint, kept_model(options.checkpoint), progress=not options.quiet)
     model = open_model(
         options.model,
         data=options.data,

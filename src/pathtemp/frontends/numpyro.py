@@ -38,7 +38,8 @@ def from_numpyro(model: Callable[..., Any], *args: Any, base: Any = None, **kwar
     base
         What to start from instead of the prior: a NumPyro model of the same arguments with the same latent sites (its
         joint density, sampled exactly where it observes nothing), a dict of distributions by name on the constrained
-        scale, or one distribution of the whole unconstrained vector.
+        scale, one distribution of the whole unconstrained vector, or "auto": ``pt.temper`` then builds a wide one from
+        the modes that it finds, with a warning how far it looked.
 
     Raises
     ------

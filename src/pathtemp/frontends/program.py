@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pathtemp._types import Array, FloatArray, Key, LogDensity, Sampler, Variables
-from pathtemp.bases import Base, as_base
+from pathtemp.bases import Automatic, Base, as_base, is_automatic
 from pathtemp.compilation import use_compilation_cache
 from pathtemp.errors import InputError
 from pathtemp.layout import Layout
@@ -83,7 +83,7 @@ def to_model(program: Program, base: Program | object | None) -> Model:
 
     A base that is a program gives its joint density, and exact draws where it has neither data nor potentials; the
     log z difference is then a log Bayes factor. A distribution over one flat vector is on the unconstrained scale; a
-    dict of distributions by name is on the constrained scale.
+    dict of distributions by name is on the constrained scale. "auto" leaves it to ``pt.temper`` to find one.
     """
     use_compilation_cache()
     if base is None:
@@ -92,6 +92,8 @@ def to_model(program: Program, base: Program | object | None) -> Model:
         psi = Base(program.log_prior, program.layout, exact_draws(program))
     elif isinstance(base, Program):
         psi = _program_base(program, base)
+    elif is_automatic(base):
+        psi = Base(Automatic(), program.layout)
     else:
         psi = _distribution_base(program, as_base(base))
     return Model(

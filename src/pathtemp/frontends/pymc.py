@@ -39,8 +39,9 @@ def from_pymc(model: pm.Model, *, base: Any = None) -> Model:
         A ``pymc.Model`` with continuous free variables, without minibatches.
     base
         What to start from instead of the prior: a ``pymc.Model`` with the same free variables (its joint density,
-        sampled exactly where it has no data), a dict of distributions by name on the constrained scale, or one
-        distribution of the whole unconstrained vector.
+        sampled exactly where it has no data), a dict of distributions by name on the constrained scale, one
+        distribution of the whole unconstrained vector, or "auto": ``pt.temper`` then builds a wide one from the modes
+        that it finds, with a warning how far it looked.
 
     Raises
     ------

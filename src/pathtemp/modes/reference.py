@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from pathtemp._types import Array, FloatArray, Key, LogDensity
-from pathtemp.bases import Base
+from pathtemp.bases import Automatic
 from pathtemp.errors import InputError
-from pathtemp.layout import Layout
+from pathtemp.inputs import check_density
+from pathtemp.model import Model
 from pathtemp.modes.search import BATCH, Search
 from pathtemp.paths.geometric import GeometricPath
 from pathtemp.run import Counts
@@ -29,15 +30,15 @@ WIDER = 3.0
 MOST_GRADIENTS = 10_000
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Cover:
-    """A multivariate Student-t with a scale for each coordinate, as any distribution has them."""
+    """A multivariate Student-t with a scale for each coordinate; callable on one point (dim,)."""
 
     centre: Array
     scale: Array
 
-    def log_prob(self, theta: Array) -> Array:
-        """Log density at a point (dim,)."""
+    def __call__(self, theta: Array) -> Array:
+        """Log density at ``theta`` (dim,)."""
         dim = theta.shape[0]
         square = jnp.sum(((theta - self.centre) / self.scale) ** 2)
         gammas = jax.scipy.special.gammaln(0.5 * (DF + dim)) - jax.scipy.special.gammaln(0.5 * DF)
@@ -55,7 +56,7 @@ class Cover:
 class Reference:
     """A base, how it was made in words, and what that cost."""
 
-    base: Base
+    cover: Cover
     about: str
     counts: Counts
 
@@ -64,15 +65,13 @@ def reference(log_target: LogDensity, dim: int, *, seed: int) -> Reference:
     """A wide base for ``log_target`` on R^dim, from the modes that ascents around the origin find; warns how far.
 
     >>> made = reference(lambda x: -0.5 * jnp.sum((x - 50.0) ** 2), 2, seed=0)
-    >>> draw = made.base.sample(jax.random.key(0))
-    >>> draw.shape, bool(jnp.isfinite(made.base.log_prob(draw)))
+    >>> draw = made.cover.sample(jax.random.key(0))
+    >>> draw.shape, bool(jnp.isfinite(made.cover(draw)))
     ((2,), True)
     """
-    if dim < 1:
-        raise InputError(f"dim: it must be at least 1, and is {dim}")
     rng = np.random.default_rng([seed, 5])
     far = Cover(jnp.zeros(dim), jnp.full(dim, RADII[-1]))
-    search = Search(GeometricPath(far.log_prob, log_target), scale=np.full(dim, RADII[1]), seed=seed)
+    search = Search(GeometricPath(far, log_target), scale=np.full(dim, RADII[1]), seed=seed)
     for radius in RADII:
         starts = radius * rng.standard_normal((BATCH, dim))
         search.climb(starts, found_by="origin", random=True, most_gradients=MOST_GRADIENTS / len(RADII))
@@ -80,21 +79,34 @@ def reference(log_target: LogDensity, dim: int, *, seed: int) -> Reference:
     if not laws or search.hopeless:
         raise InputError(
             f"base: none was given, and ascents from around the origin (scales {RADII[0]:g} to {RADII[-1]:g}) "
-            "found no isolated mode of the target to build one from; give base="
+            "found no isolated mode of the target to build one from: it is flat, or rises without end as a funnel "
+            "does; give base= (for a Stan program, or an alternative model block)"
         )
     centres = np.stack([law.centre for law in laws])
     centre = centres.mean(axis=0)
     within = np.max([_variance(law.scale, law.basis, law.gain) for law in laws], axis=0)
     scale = WIDER * np.sqrt(within + np.mean((centres - centre) ** 2, axis=0))
-    cover = Cover(jnp.asarray(centre), jnp.asarray(scale))
     about = (
         f"no base was given: starts within about {RADII[-1] * np.sqrt(dim):.3g} of the origin found {len(laws)} "
         f"{'mode' if len(laws) == 1 else 'modes'}, and a Student-t cover of scale {scale.min():.3g} to "
         f"{scale.max():.3g} around {'it' if len(laws) == 1 else 'them'} is the base"
     )
     warnings.warn(f"{about}; a mode far outside would be missed: give base= if there may be one", stacklevel=4)
-    base = Base(cover.log_prob, Layout({"theta": (dim,)}, {}, True), cover.sample)
-    return Reference(base, about, search.counts)
+    return Reference(Cover(jnp.asarray(centre), jnp.asarray(scale)), about, search.counts)
+
+
+def with_reference(model: Model, *, seed: int) -> tuple[Model, Reference | None]:
+    """The model with a base: its own, or, where that is automatic, the one that is found now."""
+    if not isinstance(model.log_base, Automatic):
+        return model, None
+    check_density("target", model.log_target, model.dim)
+    found = reference(model.log_target, model.dim, seed=seed)
+    return with_cover(model, found.cover), found
+
+
+def with_cover(model: Model, cover: Cover) -> Model:
+    """The model with a cover as its base."""
+    return replace(model, log_base=cover, sample_base=cover.sample)
 
 
 def _variance(scale: FloatArray, basis: FloatArray, gain: FloatArray) -> FloatArray:

@@ -164,8 +164,9 @@ def test_a_base_program_must_have_the_same_parameters() -> None:
         load("typed_base", base_program=path("typed_base"), base=bases.normal(0.0, 1.0, shape=(3,)))
 
 
-def test_without_a_base_wide_normals_stand_in_and_say_so(caplog: pytest.LogCaptureFixture) -> None:
-    model = load("typed_base")
-    assert "has no base" in caplog.text
-    assert model.sample_base is not None
-    assert model.sample_base(jax.random.key(0)).shape == (model.dim,)
+def test_without_a_base_one_is_left_to_be_found() -> None:
+    assert isinstance(load("typed_base").log_base, bases.Automatic)
+    # in place of the alternative block, too
+    asked = load("cauchy_pair", base="auto")
+    assert isinstance(asked.log_base, bases.Automatic)
+    assert asked.sample_base is None

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import warnings
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -35,6 +37,22 @@ def test_the_cauchy_pair_has_both_modes_and_an_absolute_log_z() -> None:
     shares = (fit.posterior["theta"] > 0).mean(dim="draw").values
     assert abs(shares.mean() - 0.5) < 4 * shares.std() / np.sqrt(len(shares)) + 0.05
     assert fit.posterior["theta"].dims == ("chain", "draw")
+
+
+@pytest.mark.usefixtures("compiled")
+def test_a_base_that_was_found_gives_the_same_log_z_and_is_kept_with_a_checkpoint(tmp_path: Path) -> None:
+    model, place = load("cauchy_pair", base="auto"), tmp_path / "run.nc"
+    with pytest.warns(UserWarning, match=r"within about 100 of the origin found 2 modes, .* a mode far outside"):
+        fit = run(model, seed=3, budget=60_000, checkpoint=place)
+    assert abs(z_score(fit, -8.052885)) < 3.5
+    assert fit.exact_base
+    assert float(abs(fit.base["theta"]).quantile(0.5)) > 10.0  # wider than the modes, at -10 and 10
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # it is read, and not looked for again
+        again = pt.resume(place, model, progress=False)
+    assert again.posterior.equals(fit.posterior)
+    with pytest.raises(pt.InputError, match="not those in the file"):
+        pt.resume(place, load("cauchy_pair"), progress=False)
 
 
 @pytest.mark.usefixtures("compiled")

@@ -13,7 +13,7 @@ import jax
 import numpy as np
 
 from pathtemp._types import FloatArray, LogDensity, Sampler
-from pathtemp.bases import normal
+from pathtemp.bases import Automatic, is_automatic
 from pathtemp.errors import InputError
 from pathtemp.frontends.stan.bridge import StanDensity
 from pathtemp.frontends.stan.data import Data, read_data
@@ -24,12 +24,11 @@ from pathtemp.frontends.stan.names import variables
 from pathtemp.frontends.stan.opening import Opened, compile_programs, open_program
 from pathtemp.frontends.stan.program import ALTERNATIVE
 from pathtemp.frontends.stan.python_base import python_base
+from pathtemp.frontends.stan.recipe import stan_recipe
 from pathtemp.frontends.stan.sampler import ExactDraws, why_not
 from pathtemp.model import Model
 
 log = logging.getLogger("pathtemp.stan")
-DEFAULT_SCALE = 5.0
-"""Scale, on the unconstrained scale, of the base of a program for which none was given."""
 
 
 @dataclass(frozen=True)
@@ -91,8 +90,8 @@ def from_stan(
     base
         The base in Python, in place of an alternative block: a distribution over the flat unconstrained
         vector (``pt.normal(0, 5, shape=(d,))``), or a dict of NumPyro distributions by parameter on the
-        constrained scale. It also gives exact draws, which an alternative block cannot. Without any base,
-        independent normals of scale 5 on the unconstrained scale.
+        constrained scale. "auto", or no base at all: ``pt.temper`` builds a wide one from the modes that it finds,
+        with a warning how far it looked.
     include_paths
         Where ``#include`` looks, after the folder of the program.
     seed
@@ -115,9 +114,10 @@ def from_stan(
     if target.dim == 0:
         raise InputError(f"program: {model_name} has no parameters, so there is nothing to sample")
     log_target = _density(target, f"{model_name} (target)")
+    automatic = is_automatic(base)
     sample_base: Sampler | None
     log_base: LogDensity
-    if base is not None:
+    if base is not None and not automatic:
         log_base, sample_base = python_base(base, target)
     elif base_program is not None:
         psi = opened[1].instance(seed=seed)
@@ -125,14 +125,13 @@ def from_stan(
         _require_proper(psi, opened[1], "model")
         log_base = _density(psi, f"{opened[1].name} (base)")
         sample_base = _exact_draws(opened[1], log_base, seed)
-    elif opened[0].has_alternative:
+    elif opened[0].has_alternative and not automatic:
         psi = opened[0].instance(seed=seed, which=0)
         _require_proper(psi, opened[0], ALTERNATIVE)
         log_base = _density(psi, f"{model_name} (alternative model)")
         sample_base = _exact_draws(opened[0], log_base, seed)
     else:
-        log.warning("%s has no base: taking normal(0, %g) on the unconstrained scale", model_name, DEFAULT_SCALE)
-        log_base, sample_base = python_base(normal(0.0, DEFAULT_SCALE, shape=(target.dim,)), target)
+        log_base, sample_base = Automatic(), None
     return Model(
         log_base,
         log_target,
@@ -141,6 +140,7 @@ def from_stan(
         constrain_draws=StanDraws(target, seed),
         constrain_base_draws=StanDraws(target, seed, generated=False),  # of the target alone
         name=model_name,
+        recipe=stan_recipe(opened, base=base, seed=seed, name=model_name),
     )
 
 

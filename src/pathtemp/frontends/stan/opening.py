@@ -26,6 +26,14 @@ LIBRARIES = (".so", ".dylib", ".dll")
 
 
 @dataclass(frozen=True)
+class Stored:
+    """A program that was read before: its text, includes in place, and its name."""
+
+    name: str
+    source: Source
+
+
+@dataclass(frozen=True)
 class Opened:
     """A program with its data: text that was parsed, or a library that someone else built.
 
@@ -93,6 +101,8 @@ def open_program(program: Any, values: Mapping[str, Any], include_paths: Sequenc
     if hasattr(program, "stanlib") and hasattr(program, "lib_path") and hasattr(program, "model"):
         path = Path(program.lib_path)
         return Opened(path.stem, {}, library=path, owner=program)
+    if isinstance(program, Stored):
+        return _open_source(program.name, program.source, values)
     if not isinstance(program, str | os.PathLike):
         raise InputError(
             "program: expected the path or the text of a Stan program, a shared library or a "
@@ -103,8 +113,11 @@ def open_program(program: Any, values: Mapping[str, Any], include_paths: Sequenc
         if not file.is_file():
             raise InputError(f"program: there is no shared library {str(file)!r}")
         return Opened(file.stem, {1: to_json(values)}, library=file.absolute())
-    name = file.stem if file else "program"
-    parsed = parse(read_source(program, include_paths))
+    return _open_source(file.stem if file else "program", read_source(program, include_paths), values)
+
+
+def _open_source(name: str, text: Source, values: Mapping[str, Any]) -> Opened:
+    parsed = parse(text)
     plain = without_alternative(parsed)
     entries = check_data(values, program_info(plain)["inputs"], parsed)
     data = {1: to_json(entries), FORWARD: to_json({**entries, FORWARD_FLAG: 1})}
