@@ -5,7 +5,6 @@ After adaptive rounds the kernel is frozen, and the estimates come from the froz
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import jax
@@ -15,7 +14,7 @@ import numpy as np
 from pathtemp._types import Array, FloatArray, HostArray
 from pathtemp.compilation import compiled_once
 from pathtemp.errors import InputError
-from pathtemp.kernels.walk import HALF_LOG_2PI, Walker, WalkParameters, WalkRecord, WalkShape, make_round
+from pathtemp.kernels.walk import Walker, WalkParameters, WalkRecord, WalkShape, make_round
 from pathtemp.learner import adapt_step
 from pathtemp.paths.function import FunctionPath
 from pathtemp.run import Counts
@@ -35,9 +34,6 @@ PASSES = 2
 
 STEPS = 13
 """Positions at which the step size is tabulated."""
-
-REFERENCE = 64
-"""Draws of the reference of the bridge, for each chain."""
 
 
 @dataclass
@@ -196,14 +192,6 @@ class Walk:
         """Hold every chain at its lam, or let go."""
         self.parameters = replace(self.parameters, pinned=jnp.asarray(pinned))
 
-    def reference(self) -> FloatArray:
-        """Log of q |F| / normal(z) - log c at draws of normal(z) x uniform(s), for the bridge."""
-        count = REFERENCE * self.settings.chains
-        program, seconds = compiled_once(_reference, (self.path, count), (np.uint32(0), self.parameters))
-        self.seconds["compile"] += seconds
-        self.counts = self.counts + Counts(0, count)
-        return np.asarray(program(np.uint32(self.seed % 2**32), self.parameters))
-
 
 def leapfrogs(dim: int, settings: Settings) -> int:
     """Largest number of leapfrogs of one move."""
@@ -229,20 +217,3 @@ def check_budget(budget: float, dim: int, settings: Settings) -> None:
             f"budget: {budget:.0f} gradient evaluations are too few for {settings.chains} chains; "
             f"give {least:.0f} at least, or fewer chains"
         )
-
-
-def _reference(path: FunctionPath, count: int) -> Callable[[Array, WalkParameters], Array]:
-    def one(key: Array, parameters: WalkParameters) -> Array:
-        for_z, for_s = jax.random.split(key)
-        s = jax.random.uniform(for_s)
-        chart = parameters.transport.at(s)
-        z = jax.random.normal(for_z, chart.location.shape)
-        log_q = path.log_density(chart.forward(z), parameters.lam(s), parameters.args)
-        log_c = jnp.interp(s, jnp.linspace(0.0, 1.0, parameters.log_c.shape[0]), parameters.log_c)
-        return log_q + chart.log_det() + 0.5 * z @ z + z.shape[0] * HALF_LOG_2PI - log_c
-
-    def draws(seed: Array, parameters: WalkParameters) -> Array:
-        key = jax.random.fold_in(jax.random.key(seed), jnp.uint32(2**32 - 3))
-        return jax.vmap(one, (0, None))(jax.random.split(key, count), parameters)
-
-    return draws

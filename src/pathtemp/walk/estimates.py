@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from pathtemp._types import FloatArray, HostArray, IntArray
-from pathtemp.estimators.bridge import bridge
 
 MOST_GROUPS = 32
 """Groups of chains for the jackknife."""
@@ -101,31 +100,3 @@ def rao_blackwell(masses: FloatArray, log_c: FloatArray) -> Curves:
     total = by_group.sum(axis=0)
     without = np.array([curve(total - mass) for mass in by_group])
     return Curves((np.arange(cells) + 0.5) / cells, curve(total), without)
-
-
-def absolute(
-    curves: Curves, log_c: FloatArray, reference: FloatArray, chain: FloatArray, *, inside: HostArray
-) -> Curves:
-    """Curves with the absolute scale of z, by bridge sampling from normal(z) x uniform(s).
-
-    ``reference`` are log q |F| / normal(z) - log c at draws of the reference, ``chain`` at those of the walk
-    (iterations, chains). Both cover all of the path, so that one bridge serves it; a part of the reference is left out
-    with each group of chains.
-    """
-    groups = groups_of(chain.shape[1])
-    usable = inside & np.isfinite(chain)
-
-    of_reference = np.arange(len(reference)) % (int(groups.max()) + 1)
-
-    def scaled(curve: FloatArray, left_out: int) -> FloatArray:
-        # ∫ z / c ds is what the bridge gives; the curve has the shape of z.
-        integrand = curve - log_c
-        top = integrand.max()
-        log_integral = top + np.log(np.trapezoid(np.exp(integrand - top), curves.x))
-        kept = groups != left_out
-        draws = chain[:, kept][usable[:, kept]]
-        log_ratio = bridge(reference[of_reference != left_out], draws).mean[-1]
-        return np.asarray(curve + float(log_ratio) - log_integral)
-
-    without = [scaled(curve, g) for g, curve in enumerate(curves.without)]
-    return Curves(curves.x, scaled(curves.mean, -1), np.array(without))

@@ -14,7 +14,7 @@ from pathtemp._types import Array, FloatArray
 from pathtemp.curve import LogZ
 from pathtemp.draws import draws_dataset
 from pathtemp.errors import InputError
-from pathtemp.fit import LogEvidence, library_versions
+from pathtemp.fit import library_versions
 from pathtemp.margin_fit import MarginFit
 from pathtemp.marginal import Marginal
 from pathtemp.model import Model
@@ -26,6 +26,7 @@ from pathtemp.settings import Settings
 from pathtemp.walk.blocks import in_blocks
 from pathtemp.walk.engine import CELLS, Walk
 from pathtemp.walk.estimates import Curves
+from pathtemp.walk.evidence import log_evidence
 from pathtemp.walk.learn import flat_chart, refine
 from pathtemp.walk.probe import check_beyond
 from pathtemp.walk.run import WalkRun
@@ -124,7 +125,6 @@ class MarginTask:
     def _fit(self, run: WalkRun) -> tuple[MarginFit, FloatArray]:
         walk = run.walk
         path_sampled, rao_blackwell = run.curves()
-        curves = run.absolute(path_sampled)
         lam = np.linspace(walk.low, walk.high, CELLS + 1)
         theta, a = run.stacked("theta"), run.stacked("theta_a")
         thin = max(1, -(-theta.size // MOST_DRAWS))
@@ -163,19 +163,16 @@ class MarginTask:
                 restricted=self.interval is not None,
             ),
             draws=draws_dataset(self.model, along).assign(log_weight=(("chain", "draw"), log_weight.T)),
-            evidence=_evidence(curves, walk.high - walk.low),
+            evidence=log_evidence(
+                walk,
+                path_sampled.mean,
+                run.stacked("s"),
+                run.stacked("log_ratio"),
+                walk.inside(run.stacked("a")),
+                trips=diagnostics.tours,
+            ),
         )
         return fit, posterior.reshape(-1, self.model.dim)
-
-
-def _evidence(curves: Curves, width: float) -> LogEvidence:
-    """Log of the integral of z over the interval."""
-
-    def total(log_z: FloatArray) -> FloatArray:
-        top = log_z.max()
-        return np.asarray(top + np.log(np.trapezoid(np.exp(log_z - top), curves.x) * width))
-
-    return LogEvidence(float(total(curves.mean)), float(curves.se(total)))
 
 
 def _band(curves: Curves) -> FloatArray:

@@ -15,7 +15,7 @@ from pathtemp.progress import Progress
 from pathtemp.run import RoundRecord
 from pathtemp.tours import TripCounter
 from pathtemp.walk.engine import CELLS, Walk
-from pathtemp.walk.estimates import Curves, absolute, path_sampled, rao_blackwell
+from pathtemp.walk.estimates import Curves, path_sampled, rao_blackwell
 from pathtemp.walk.widen import edge_noise, wanted_interval
 
 NEAR_END = 0.05
@@ -100,12 +100,6 @@ class WalkRun:
         weight = np.exp(np.interp(s, nodes, self.walk.log_c - self.walk.log_z)) * self.walk.inside(a)
         masses = np.sum([np.asarray(record.masses) for record in self.records], axis=0)
         return path_sampled(s, u, weight, CELLS), rao_blackwell(masses, self.walk.log_c)
-
-    def absolute(self, curves: Curves) -> Curves:
-        """Curves of log z itself, by bridge sampling from the normal law of z."""
-        s, a, log_ratio = (self.stacked(name) for name in ("s", "a", "log_ratio"))
-        log_c = np.interp(s, np.linspace(0.0, 1.0, CELLS + 1), self.walk.log_c)
-        return absolute(curves, self.walk.log_c, self.walk.reference(), log_ratio - log_c, inside=self.walk.inside(a))
 
     def _successive_khat(self, record: WalkRecord, old: FloatArray, old_lam: tuple[float, float]) -> float:
         """k-hat of p_j / p_(j-1) at the draws of a round (Algorithm 2)."""
