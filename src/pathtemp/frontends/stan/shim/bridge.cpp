@@ -31,7 +31,8 @@ using RejectionFn = void (*)(const char*);
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kFarOut = 1e3;  // beyond it, on the unconstrained scale, a rejection says nothing of the program
-constexpr double kWorthAThread = 50e-6;  // seconds of work below which waking another thread does not pay
+constexpr double kWorthAThread = 4e-6;  // seconds of work below which another thread does not pay; XLA's wait awake
+constexpr double kAwake = 50e-6;  // seconds that the calling thread waits awake for the others, which is quicker
 
 struct Density {
   const void* model;
@@ -203,6 +204,10 @@ void share(ffi::ThreadPool& pool, int64_t points, bool one_thread, std::atomic<d
   const int64_t mine = batch->work();
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
   if (mine > 0) seconds.store(elapsed.count() / mine, std::memory_order_relaxed);
+  const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(kAwake);
+  while (batch->done.load() != points && std::chrono::steady_clock::now() < until) {
+  }
+  if (batch->done.load() == points) return;
   std::unique_lock<std::mutex> lock(batch->mutex);
   batch->finished.wait(lock, [&] { return batch->done.load() == points; });
 }
