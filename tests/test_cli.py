@@ -14,7 +14,7 @@ from pathtemp.cli import doctor, main
 from pathtemp.errors import InputError, MissingExtraError
 from pathtemp.frontends.stan.toolchain import find_compiler, find_stan
 
-CAUCHY = Path(__file__).parent / "frontends" / "stan" / "programs" / "cauchy_pair.stan"
+CAUCHY = Path(__file__).parents[1] / "examples" / "stan" / "cauchy.stan"
 
 
 @pytest.fixture
@@ -139,7 +139,7 @@ def test_a_program_runs_from_the_command_line(tmp_path: Path, capsys: pytest.Cap
     options = ["--data", str(CAUCHY.with_suffix(".json")), "--seed", "1", "--budget", "60000", "--quiet"]
     assert main(["run", str(CAUCHY), *options, "--out", str(out)]) in (0, 3)
     said = capsys.readouterr().out
-    assert said.startswith("cauchy_pair: ")
+    assert said.startswith("cauchy: ")
     assert "log z" in said
     import pathtemp as pt
 

@@ -12,9 +12,12 @@ import numpyro.distributions as dist
 import pytest
 
 import pathtemp as pt
+from pathtemp.bases import Automatic
+from pathtemp.divide import _starts as divide_starts
 from pathtemp.engine import Engine
 from pathtemp.errors import InputError
 from pathtemp.inputs import check_model, starts
+from pathtemp.layout import Layout
 from pathtemp.model import Model
 from pathtemp.model import model as join
 from pathtemp.settings import Settings
@@ -208,6 +211,14 @@ def test_proper_bases_are_let_through(kind: str) -> None:
     # A likelihood of one, times the base itself.
     whole = Model(model.log_base, model.log_base, model.layout, model.sample_base)
     check_model(whole, starts(whole, count=64, seed=0))
+
+
+def test_a_base_that_is_to_be_found_is_none() -> None:
+    model = Model(Automatic(), lambda x: -jnp.sum(x**2), Layout({"x": (2,)}))
+    theta = starts(model, count=8, seed=0)
+    with pytest.raises(InputError, match=r"only pt\.temper finds by itself"):
+        check_model(model, theta)
+    assert divide_starts(model, 8, 0).shape == (8, 2)  # along a margin a base only starts the chains
 
 
 def test_starts_are_base_draws_and_depend_on_the_seed() -> None:

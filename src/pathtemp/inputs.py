@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pathtemp._types import FloatArray, LogDensity
+from pathtemp.bases import Automatic
 from pathtemp.draws import draws_dataset
 from pathtemp.errors import InputError
 from pathtemp.evaluate import energies_of, exact_draws
@@ -58,6 +59,8 @@ def check_model(model: Model, theta: FloatArray) -> FloatArray:
     """Evaluate the model at the starts ``theta`` (n, dim); returns their energies (n, 2) or raises."""
     if model.dim < 1:
         raise InputError("base: it has no parameters")
+    if isinstance(model.log_base, Automatic):
+        raise InputError("base: the model came without one, which only pt.temper finds by itself; give base=")
     check_density("base", model.log_base, model.dim)
     check_density("target", model.log_target, model.dim)
     path = GeometricPath(model.log_base, model.log_target)

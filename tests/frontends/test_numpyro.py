@@ -146,7 +146,8 @@ def test_improper_and_masked_priors_need_a_base():
         pt.from_numpyro(improper, 0.3)
     with pytest.raises(InputError, match="site 'mu' is masked"):
         pt.from_numpyro(masked, 0.3)
-    model = pt.from_numpyro(improper, 0.3, base={"mu": dist.Normal(0.0, 3.0)})
+    with pytest.warns(UserWarning, match="log z is no evidence"):
+        model = pt.from_numpyro(improper, 0.3, base={"mu": dist.Normal(0.0, 3.0)})
     np.testing.assert_allclose(model.log_target(jnp.zeros(1)), stats.norm.logpdf(0.3))
 
 

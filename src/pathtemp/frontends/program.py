@@ -86,6 +86,12 @@ def to_model(program: Program, base: Program | object | None) -> Model:
     dict of distributions by name is on the constrained scale. "auto" leaves it to ``pt.temper`` to find one.
     """
     use_compilation_cache()
+    if base is not None and program.improper:
+        warnings.warn(
+            f"{program.name}: {program.improper}; draws are those of the posterior, but log z is no evidence, as it "
+            "holds the arbitrary constant of that prior",
+            stacklevel=3,
+        )
     if base is None:
         if program.improper:
             raise InputError(f"{program.name}: {program.improper}; give it a proper prior, or a base= to start from")

@@ -14,20 +14,22 @@ from pathtemp.model import Model
 FOLDER = Path(__file__).parent / "programs"
 INCLUDE = FOLDER / "include"
 EXAMPLES = Path(__file__).parents[3] / "examples" / "stan"
-DEFAULT = ("cauchy_pair", "nasty", "eight_schools", "every_type", "typed_base")
-"""What the default suite compiles, with the augmented Cauchy pair: six programs and no more."""
+DEFAULT = ("cauchy", "nasty", "eight_schools", "every_type", "typed_base")
+"""What the default suite compiles, with the augmented Cauchy pair: six programs and no more. One is an example."""
 
 EVERYTHING = tuple(sorted(path.stem for path in FOLDER.glob("*.stan")))
+"""All programs but the examples."""
 
 
 def path(name: str) -> Path:
-    """File of a program."""
-    return FOLDER / f"{name}.stan"
+    """File of a program, of the tests or of the examples."""
+    own = FOLDER / f"{name}.stan"
+    return own if own.exists() else EXAMPLES / own.name
 
 
 def data_of(name: str) -> Path | None:
     """The data beside a program."""
-    file = FOLDER / f"{name}.json"
+    file = path(name).with_suffix(".json")
     return file if file.exists() else None
 
 
@@ -49,5 +51,5 @@ def augmented(name: str) -> str:
 
 def build_default_programs() -> None:
     """Compile what the default suite needs, as many at a time as there are cores."""
-    joint = open_program(augmented("cauchy_pair"), {"y": 10.0} | augmented_data(), [])
+    joint = open_program(augmented("cauchy"), {"y": 10.0} | augmented_data(), [])
     compile_programs([*map(opened, DEFAULT), joint], progress=True)

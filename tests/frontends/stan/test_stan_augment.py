@@ -57,8 +57,8 @@ def test_a_curve_becomes_data() -> None:
 
 @pytest.mark.usefixtures("compiled")
 def test_draws_of_the_augmented_program_know_lambda_and_delta() -> None:
-    joint = from_stan(augmented("cauchy_pair"), data={"y": 10.0} | augmented_data())
-    model = load("cauchy_pair")
+    joint = from_stan(augmented("cauchy"), data={"y": 10.0} | augmented_data())
+    model = load("cauchy")
     theta = 3.0
     points = np.array([[theta, u] for u in (-6.0, 0.0, -0.5)])
     draws = joint.draws(points)

@@ -116,7 +116,7 @@ def test_a_function_with_names_may_couple_parameters() -> None:
 
 
 def test_the_only_parameter_needs_no_name() -> None:
-    model = from_stan(path("cauchy_pair"), {"y": 10.0}, base=dist.Normal(0.0, 2.0))
+    model = from_stan(path("cauchy"), {"y": 10.0}, base=dist.Normal(0.0, 2.0))
     # and it takes the place of the alternative block, which is normal(0, 5)
     assert model.log_base(jnp.array([3.0])) == pytest.approx(float(dist.Normal(0, 2).log_prob(3.0)))
 
@@ -167,6 +167,6 @@ def test_a_base_program_must_have_the_same_parameters() -> None:
 def test_without_a_base_one_is_left_to_be_found() -> None:
     assert isinstance(load("typed_base").log_base, bases.Automatic)
     # in place of the alternative block, too
-    asked = load("cauchy_pair", base="auto")
+    asked = load("cauchy", base="auto")
     assert isinstance(asked.log_base, bases.Automatic)
     assert asked.sample_base is None

@@ -114,7 +114,7 @@ def test_wrong_kinds_of_argument_are_named() -> None:
     with pytest.raises(InputError, match="there is no shared library"):
         from_stan("nothing.so")
     with pytest.raises(InputError, match="data: expected a dict"):
-        load("cauchy_pair", data=[1])
+        load("cauchy", data=[1])
     with pytest.raises(InputError, match="is not a Stan program that BridgeStan or pathtemp built"):
         from_stan(_ctypes.__file__)
 
@@ -123,11 +123,11 @@ def test_without_httpstan_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(toolchain.importlib.util, "find_spec", lambda name: None)
     toolchain.find_stan.cache_clear()
     with pytest.raises(MissingExtraError, match=r"httpstan is not installed; run: pip install 'pathtemp\[stan\]'"):
-        from_stan(path("cauchy_pair"), data={"y": 1.0})
+        from_stan(path("cauchy"), data={"y": 1.0})
     monkeypatch.setattr(toolchain.platform, "machine", lambda: "aarch64")
     monkeypatch.setattr(toolchain.sys, "platform", "linux")
     with pytest.raises(InputError, match=r"no Stan compiler from PyPI, for .* aarch64; .*bridgestan.StanModel"):
-        from_stan(path("cauchy_pair"), data={"y": 1.0})
+        from_stan(path("cauchy"), data={"y": 1.0})
     monkeypatch.undo()
     toolchain.find_stan.cache_clear()
 
@@ -136,8 +136,8 @@ def test_without_httpstan_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) ->
 def test_without_a_compiler_the_way_out_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("CXX", "no-such-compiler")
     with pytest.raises(InputError, match=r"CXX='no-such-compiler' is not a program; install one .*shared library"):
-        from_stan(path("cauchy_pair"), data={"y": 1.0})
+        from_stan(path("cauchy"), data={"y": 1.0})
     monkeypatch.delenv("CXX")
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(InputError, match=r"there is no C\+\+ compiler"):
-        from_stan(path("cauchy_pair"), data={"y": 1.0})
+        from_stan(path("cauchy"), data={"y": 1.0})

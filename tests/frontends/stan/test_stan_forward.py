@@ -130,7 +130,7 @@ def test_where_the_draws_do_not_compile_the_densities_still_do(monkeypatch: pyte
         return [Path("library.so") for _ in programs]
 
     monkeypatch.setattr(opening, "build_programs", build)
-    programs = compile_programs([opened("cauchy_pair"), opened("every_type")], progress=False)
+    programs = compile_programs([opened("cauchy"), opened("every_type")], progress=False)
     assert asked == [[True, False], [False, False]]
     assert [p.library for p in programs] == [Path("library.so")] * 2
     assert programs[0].forward_instance(seed=0) is None

@@ -24,7 +24,7 @@ FLAT = pt.normal(0.0, 1.0, shape=(1,))
 
 @pytest.fixture
 def library() -> Path:
-    (program,) = compile_programs([opened("cauchy_pair")], progress=False)
+    (program,) = compile_programs([opened("cauchy")], progress=False)
     assert program.library is not None
     return program.library
 
@@ -32,7 +32,7 @@ def library() -> Path:
 def test_a_shared_library_with_its_data(library: Path) -> None:
     model = from_stan(library, data={"y": 10.0, "pathtemp_which": 1}, base=FLAT)
     x = np.array([2.5])
-    assert float(model.log_target(x)) == float(load("cauchy_pair").log_target(x))
+    assert float(model.log_target(x)) == float(load("cauchy").log_target(x))
     assert model.draws(np.array([x]))["theta"].tolist() == [2.5]
     with pytest.raises(InputError, match=r"data: .*does not exist"):
         from_stan(library, data={}, base=FLAT)
@@ -43,7 +43,7 @@ def test_something_that_looks_like_a_bridgestan_model(library: Path) -> None:
     theirs = SimpleNamespace(stanlib=object(), lib_path=str(library), model=instance.pointer)
     model = from_stan(theirs, base=FLAT)
     value, gradient = jax.value_and_grad(model.log_target)(np.array([2.5]))
-    expected = jax.value_and_grad(load("cauchy_pair").log_target)(np.array([2.5]))
+    expected = jax.value_and_grad(load("cauchy").log_target)(np.array([2.5]))
     assert (float(value), float(gradient[0])) == (float(expected[0]), float(expected[1][0]))
 
 
@@ -84,7 +84,7 @@ def test_without_a_compiler_a_library_is_called_through_python(
         model = from_stan(library, data={"y": 9.0, "pathtemp_which": 1}, base=FLAT)
     assert "no C++ compiler" in caplog.text
     monkeypatch.undo()
-    fast = load("cauchy_pair", data={"y": 9.0})
+    fast = load("cauchy", data={"y": 9.0})
     x = np.random.default_rng(0).normal(size=(2, 3, 1))
     value, gradient = jax.jit(jax.vmap(jax.vmap(jax.value_and_grad(model.log_target))))(x)
     expected = jax.vmap(jax.vmap(jax.value_and_grad(fast.log_target)))(x)

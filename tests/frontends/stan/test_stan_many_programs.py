@@ -8,7 +8,7 @@ from pathlib import Path
 import jax
 import numpy as np
 import pytest
-from stan_programs import EVERYTHING, EXAMPLES, FOLDER, augmented, load, path
+from stan_programs import EVERYTHING, EXAMPLES, augmented, data_of, load, path
 
 from pathtemp.frontends.stan import from_stan
 from pathtemp.frontends.stan.augment import augmented_data
@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.stan_full, pytest.mark.usefixtures("toolchain")]
 TRUNCATED_BY_SOLVERS = {"stiff_ode": 1e-2, "ode_and_reduce_sum": 1e-4, "algebra_and_integral": 1e-4}
 BASES = {"eight_schools_prior": {"data": {"J": 8}}}
 AUGMENTED = (
-    "cauchy_pair",
+    "cauchy",
     "nasty",
     "truncation",
     "lp_functions",
@@ -60,8 +60,8 @@ def test_a_program_builds_and_agrees_with_finite_differences(name: str) -> None:
 
 @pytest.mark.parametrize("name", AUGMENTED)
 def test_the_augmented_program_is_the_joint_density(name: str) -> None:
-    file = FOLDER / f"{name}.json"
-    data = json.loads(file.read_text()) if file.exists() else {}
+    file = data_of(name)
+    data = {} if file is None else json.loads(file.read_text())
     nodes = {
         "pathtemp_nodes": 3,
         "pathtemp_lam": [0.0, 0.25, 1.0],

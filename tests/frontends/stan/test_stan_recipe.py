@@ -49,8 +49,8 @@ BY_NAME = {
 @pytest.mark.parametrize(
     ("name", "options"),
     [
-        ("cauchy_pair", {}),
-        ("cauchy_pair", {"data": {"y": np.float64(0.1) + 0.2}, "seed": 7}),
+        ("cauchy", {}),
+        ("cauchy", {"data": {"y": np.float64(0.1) + 0.2}, "seed": 7}),
         ("nasty", {}),
         ("eight_schools", {"base": BY_NAME}),
         ("eight_schools", {"base": pt.normal(np.linspace(0.0, 1.0, 10), 3.0)}),
@@ -63,7 +63,7 @@ def test_programs_data_and_bases_survive_a_file(name: str, options: dict[str, An
 
 
 def test_an_automatic_base_stays_automatic() -> None:
-    assert isinstance(made_again(load("cauchy_pair", base="auto")).log_base, Automatic)
+    assert isinstance(made_again(load("cauchy", base="auto")).log_base, Automatic)
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_a_run_goes_on_from_its_checkpoint_alone(tmp_path: Path, monkeypatch: py
 
     monkeypatch.setattr(keeper, "write", and_copy)
     options: dict[str, Any] = {"settings": Settings(chains=8, iterations=8, anneal_moves=2), "budget": 3000, "seed": 3}
-    fit = pt.temper(load("cauchy_pair"), checkpoint=place, progress=False, **options)
+    fit = pt.temper(load("cauchy"), checkpoint=place, progress=False, **options)
     assert len(written) > 8
     again = pt.resume(early, progress=False)
     assert again.posterior.equals(fit.posterior)
@@ -107,6 +107,6 @@ def test_a_run_goes_on_from_its_checkpoint_alone(tmp_path: Path, monkeypatch: py
 
     plain = tmp_path / "plain.nc"
     base = function_base(lambda x: -0.5 * jnp.sum(x**2) / 25.0, dim=1)
-    pt.temper(load("cauchy_pair", base=base), checkpoint=plain, progress=False, **options)
+    pt.temper(load("cauchy", base=base), checkpoint=plain, progress=False, **options)
     with pytest.raises(pt.InputError, match="holds no model"):
         pt.resume(plain)

@@ -32,7 +32,7 @@ def z_score(fit: Fit, truth: float) -> float:
 
 @pytest.mark.usefixtures("compiled")
 def test_the_cauchy_pair_has_both_modes_and_an_absolute_log_z() -> None:
-    fit = run(load("cauchy_pair"), seed=3, budget=60_000)
+    fit = run(load("cauchy"), seed=3, budget=60_000)
     assert abs(z_score(fit, -8.052885)) < 3.5
     shares = (fit.posterior["theta"] > 0).mean(dim="draw").values
     assert abs(shares.mean() - 0.5) < 4 * shares.std() / np.sqrt(len(shares)) + 0.05
@@ -41,7 +41,7 @@ def test_the_cauchy_pair_has_both_modes_and_an_absolute_log_z() -> None:
 
 @pytest.mark.usefixtures("compiled")
 def test_a_base_that_was_found_gives_the_same_log_z_and_is_kept_with_a_checkpoint(tmp_path: Path) -> None:
-    model, place = load("cauchy_pair", base="auto"), tmp_path / "run.nc"
+    model, place = load("cauchy", base="auto"), tmp_path / "run.nc"
     with pytest.warns(UserWarning, match=r"within about 100 of the origin found 2 modes, .* a mode far outside"):
         fit = run(model, seed=3, budget=60_000, checkpoint=place)
     assert abs(z_score(fit, -8.052885)) < 3.5
@@ -52,21 +52,21 @@ def test_a_base_that_was_found_gives_the_same_log_z_and_is_kept_with_a_checkpoin
         again = pt.resume(place, model, progress=False)
     assert again.posterior.equals(fit.posterior)
     with pytest.raises(pt.InputError, match="not those in the file"):
-        pt.resume(place, load("cauchy_pair"), progress=False)
+        pt.resume(place, load("cauchy"), progress=False)
 
 
 @pytest.mark.usefixtures("compiled")
 def test_the_call_of_the_r_package_gives_what_its_scripts_use() -> None:
-    given = pt.stan.path_sample(path("cauchy_pair"), {"y": 3.0}, N_loop=2, iter=800, seed=1, progress=False)
+    given = pt.stan.path_sample(path("cauchy"), {"y": 3.0}, N_loop=2, iter=800, seed=1, progress=False)
     assert set(given.in_target) == set(given.in_prior) == {"theta"}
     assert len(given.path_post_a) == len(given.path_post_z)
     lam = pt.stan.g_lambda(given.path_post_a)
     assert lam[0] == pytest.approx(0.0, abs=1e-9)
     assert lam[-1] == pytest.approx(1.0)
     with pytest.raises(pt.InputError, match="K_gaussian"):
-        pt.stan.path_sample(path("cauchy_pair"), {"y": 3.0}, K_logit=5, K_gaussian=6)
+        pt.stan.path_sample(path("cauchy"), {"y": 3.0}, K_logit=5, K_gaussian=6)
     with pytest.raises(pt.InputError, match="flat ends"):
-        pt.stan.path_sample(path("cauchy_pair"), {"y": 3.0}, a_lower=0.2)
+        pt.stan.path_sample(path("cauchy"), {"y": 3.0}, a_lower=0.2)
 
 
 @pytest.mark.stan_full
