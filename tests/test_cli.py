@@ -147,6 +147,23 @@ def test_a_program_runs_from_the_command_line(tmp_path: Path, capsys: pytest.Cap
 
 
 @pytest.mark.usefixtures("stan")
+@pytest.mark.filterwarnings("ignore:no base was given")
+def test_a_program_goes_on_without_being_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    outcome = ["--checkpoint", "run.nc", "--quiet", "--json"]
+    options = ["--data", str(CAUCHY.with_suffix(".json")), "--base", "auto", "--chains", "8", "--budget", "6000"]
+    status = main(["run", str(CAUCHY), *options, *outcome])
+    said = json.loads(capsys.readouterr().out)
+    assert said["normalised_base"]
+    assert abs(said["log_z"] - (-8.053)) < 5 * said["log_z_se"]
+    assert main(["run", "--resume", *outcome]) == status
+    again = json.loads(capsys.readouterr().out)
+    assert {**again, "seconds": 0} == {**said, "seconds": 0}
+
+
+@pytest.mark.usefixtures("stan")
 def test_augment_writes_a_program_and_its_data(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     program = tmp_path / "mine.stan"
     program.write_text(CAUCHY.read_text())
