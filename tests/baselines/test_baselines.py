@@ -91,11 +91,23 @@ def test_empirical_tempering_approaches_the_curve():
     errors = []
     for seed in range(4):
         fit = pt.baselines.empirical_tempering(easy().model, seed=seed, settings=settings)
+        # Chains mix, yet log z is off by up to .4: 1500 draws do not say it, and the verdict must not call it known.
+        assert not fit.converged
+        assert [check.name for check in fit.diagnostics.checks if not check.passed] == ["log z error"]
         errors.append([np.sqrt(np.mean((r.curve.mean - exact(r.curve.lam)) ** 2)) for r in fit.history if r.curve])
-        assert list(fit.diagnostics.log_z_by_estimator) == ["empirical"]
+        assert list(fit.diagnostics.log_z_by_estimator) == ["empirical", "path_sampling"]
     first, last = np.median(errors, axis=0)[[0, -1]]
     assert last < 0.5
     assert last < first
+
+
+def test_empirical_tempering_converges_with_draws_enough():
+    settings = PAPER.replace(stop=False, adaptations=2, draws=30_000)
+    fit = pt.baselines.empirical_tempering(easy().model, seed=1, settings=settings)
+    value, se = fit.log_marginal_likelihood
+    assert fit.converged
+    assert se < 0.1
+    assert abs(value - easy().log_z_end) < 4 * se
 
 
 def test_log_linear_tempering_with_the_truth_and_without():

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import jax
 import numpy as np
 
+from pathtemp import diagnostics as gates
+from pathtemp.baselines.verdict import check_precision
 from pathtemp.compilation import use_compilation_cache
 from pathtemp.curve import LogZ
 from pathtemp.fit import Fit
 from pathtemp.inputs import check_model, starts
 from pathtemp.model import Model
 from pathtemp.paper import STARTS, compile_adaptation
-from pathtemp.paper_trace import PaperTrace, marginal_khat
+from pathtemp.paper_trace import PaperTrace, log_z_curve, marginal_khat
 from pathtemp.paper_verdict import diagnose, tours
 from pathtemp.pseudoprior import Kernels
-from pathtemp.run import Counts, RoundRecord, Run
+from pathtemp.run import Check, Counts, RoundRecord, Run
 from pathtemp.seeds import seed_word
 from pathtemp.settings import PaperSettings
 
@@ -57,8 +59,8 @@ def continuous_tempering(
             break
         log_c = prior(curve)
     pooled, last = PaperTrace.join(traces), traces[-1]
-    end = (float(curve.mean[-1]), float(curve.stderr[-1]))
     checked = diagnose(traces, curve, khat, rejections=rejections, settings=settings)
+    ends = {estimator: _end(curve), "path_sampling": _end(log_z_curve(pooled, settings.grid))}
     run = Run(
         target=pooled.at(1.0),
         base=pooled.at(0.0),
@@ -68,11 +70,24 @@ def continuous_tempering(
         theta0=last.theta[..., 0],
         log_z=curve,
         history=tuple(history),
-        diagnostics=replace(checked, log_z_by_estimator={estimator: end}),
+        diagnostics=replace(checked, checks=(*checked.checks, *_checks(ends, estimator)), log_z_by_estimator=ends),
         counts=counts,
         seconds={"compile": compiled - begin, "adapt": time.perf_counter() - compiled},
     )
     return Fit.from_run(run, replace(model, name=f"{model.name} ({method})"), seed=seed, settings=settings)
+
+
+def _end(curve: LogZ) -> tuple[float, float]:
+    """Log z(1) and its standard error."""
+    return float(curve.mean[-1]), float(curve.stderr[-1])
+
+
+def _checks(ends: Mapping[str, tuple[float, float]], estimator: str) -> list[Check]:
+    """Gates on log z itself, which chains that mix do not yet make exact: it is precise, and path sampling agrees."""
+    checks = [check_precision(ends[estimator][1])]
+    if estimator != "path_sampling":
+        checks.append(gates.check_agreement(ends[estimator], ends["path_sampling"], (estimator, "path sampling")))
+    return checks
 
 
 def _record(trace: PaperTrace, curve: LogZ, khat: float, counts: Counts) -> RoundRecord:

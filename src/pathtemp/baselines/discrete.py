@@ -112,7 +112,7 @@ def discrete_tempering(
         theta0=trace.theta[..., 0],
         log_z=curve,
         history=tuple(history),
-        diagnostics=diagnose(trace, _at(trace, len(ladder) - 1), ladder, estimates),
+        diagnostics=diagnose(trace, _at(trace, len(ladder) - 1), ladder, estimates, update=update),
         counts=counts,
         seconds={"compile": compiling, "adapt": time.perf_counter() - begin - compiling},
     )

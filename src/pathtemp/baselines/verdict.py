@@ -18,9 +18,31 @@ if TYPE_CHECKING:
 
 MORE = "give more draws, or more adaptations, or rungs between those that differ most"
 
+LARGEST_SE = 0.1
+"""Standard error of log z(1) above which it is not known, however well the chains mix."""
 
-def diagnose(trace: Trace, target: FloatArray, ladder: FloatArray, estimates: Mapping[str, Estimate]) -> Diagnostics:
-    """Gates and numbers of the last adaptation; ``target`` are its draws at lam = 1, (chain, draw, dim)."""
+
+def check_precision(se: float) -> Check:
+    """Log z(1) is known to a tenth: shares of the draws say it far less well than path sampling does.
+
+    >>> check_precision(0.02).passed, check_precision(float("nan")).passed
+    (True, False)
+    """
+    passed = bool(se <= LARGEST_SE)
+    message = (
+        f"The standard error of log z(1) is {se:.2g}, above {LARGEST_SE}: the draws of one adaptation are too few to "
+        "say it; give longer adaptations, a larger draws in settings."
+    )
+    return Check("log z error", se, LARGEST_SE, passed, "" if passed else message)
+
+
+def diagnose(
+    trace: Trace, target: FloatArray, ladder: FloatArray, estimates: Mapping[str, Estimate], *, update: str
+) -> Diagnostics:
+    """Gates and numbers of the last adaptation; ``target`` are its draws at lam = 1, (chain, draw, dim).
+
+    ``update`` names the estimate that the run gives.
+    """
     rungs = len(ladder)
     visits = np.bincount(trace.rung.ravel(), minlength=rungs).astype(np.float64)
     acceptance = _by_rung(trace, trace.acceptance, visits)
@@ -38,6 +60,7 @@ def diagnose(trace: Trace, target: FloatArray, ladder: FloatArray, estimates: Ma
         gates.check_ess(min(ess_bulk, ess_tail), lowest=LEAST_ESS),
         gates.check_acceptance(np.nan_to_num(acceptance), visits, ladder, lowest=LEAST_ACCEPTANCE),
         gates.check_agreement(ends["importance"], ends["rao_blackwell"], ("importance", "Rao-Blackwell")),
+        check_precision(ends[update][1]),
     )
     return Diagnostics(
         checks=checks,
