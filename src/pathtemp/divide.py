@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import overload
 
@@ -10,6 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from pathtemp._types import FloatArray
+from pathtemp.checkpoint.file import new_place
+from pathtemp.checkpoint.plan import MarginPlan
+from pathtemp.checkpoint.steps import carry_out
 from pathtemp.compilation import use_compilation_cache
 from pathtemp.errors import InputError
 from pathtemp.evaluate import energies_of, exact_draws
@@ -18,11 +22,14 @@ from pathtemp.margin_fit import MarginFit
 from pathtemp.model import Model
 from pathtemp.paths.geometric import GeometricPath
 from pathtemp.paths.margin import Margin, MarginPath, margin_path
-from pathtemp.progress import Progress, RichProgress, Silent
+from pathtemp.progress import Progress, display
+from pathtemp.seeds import seed_word
 from pathtemp.settings import DEFAULT, PaperSettings, Settings
 from pathtemp.walk.engine import check_budget
 from pathtemp.walk.margins import MarginTask
 from pathtemp.walk.paper import PaperMargin
+from pathtemp.walk.paper_steps import PaperMarginSteps
+from pathtemp.walk.steps import WalkSteps
 from pathtemp.walk.targets import TargetMarginal
 
 BUDGET = 200_000.0
@@ -47,6 +54,7 @@ def divide_and_conquer(
     seed: int = ...,
     settings: Settings | PaperSettings = ...,
     progress: bool | Progress = ...,
+    checkpoint: str | os.PathLike[str] | None = ...,
 ) -> MarginFit: ...
 
 
@@ -62,6 +70,7 @@ def divide_and_conquer(
     seed: int = ...,
     settings: Settings | PaperSettings = ...,
     progress: bool | Progress = ...,
+    checkpoint: str | os.PathLike[str] | None = ...,
 ) -> dict[str, MarginFit]: ...
 
 
@@ -76,6 +85,7 @@ def divide_and_conquer(
     seed: int = 0,
     settings: Settings | PaperSettings = DEFAULT,
     progress: bool | Progress = True,
+    checkpoint: str | os.PathLike[str] | None = None,
 ) -> MarginFit | dict[str, MarginFit]:
     """Sample along one parameter, such as the scale of a funnel, as evenly as along a path, and so find its marginal.
 
@@ -105,6 +115,9 @@ def divide_and_conquer(
         kernels; it stops by k-hat, not by ``budget``.
     progress
         A progress bar, or an object with the methods of :class:`pathtemp.progress.Progress`.
+    checkpoint
+        File, or folder, for the whole state of the run, written after every round; ``pt.resume(path, model)`` goes on
+        from it. For one margin at a time.
 
     Returns
     -------
@@ -124,33 +137,65 @@ def divide_and_conquer(
     margins = list(margin) if isinstance(margin, list | tuple) else [margin]
     if not margins:
         raise InputError("margin: the list is empty; name one parameter at least")
-    first = _starts(model, max(changed.chains, 64), seed)
-    paths = [margin_path(model, one, first) for one in margins]
-    targets = [_target(model, path, target_marginal, seed) for path in paths]
-    intervals = [None if interval is None else unconstrained(path, interval) for path in paths]
-    tasks = [_task(model, *what, budget, seed, changed) for what in zip(paths, targets, intervals, strict=True)]
+    if checkpoint is not None and len(margins) > 1:
+        raise InputError("checkpoint: it is of one margin; run the margins one by one, each with a file of its own")
+    target = target_marginal if isinstance(target_marginal, str) else "given"
+    first = starts_of(model, changed, seed_word(seed))
+    plans = [
+        MarginPlan(seed_word(seed), changed, _name(one), isinstance(one, str), target, interval, budget)
+        for one in margins
+    ]
+    tasks = [margin_task(model, plan, one, target_marginal, first) for plan, one in zip(plans, margins, strict=True)]
+    place = None if checkpoint is None else new_place(checkpoint)
     use_compilation_cache()
-    display = (RichProgress() if progress else Silent()) if isinstance(progress, bool) else progress
+    shown = display(progress)
     fits: dict[str, MarginFit] = {}
-    for task in tasks:
-        fits[task.path.name], posterior = task.run(first, display)
+    for plan, task in zip(plans, tasks, strict=True):
+        steps = steps_of(task, first, shown)
+        fit = carry_out(steps, plan, model, shown, place, extends=isinstance(steps, WalkSteps))
+        assert isinstance(fit, MarginFit)
+        fits[task.path.name] = fit
+        if any(check.name == "finished" for check in fit.diagnostics.checks):
+            break
+        posterior = _posterior(task, steps).reshape(-1, model.dim)
         if len(posterior):
-            first = posterior[np.arange(max(changed.chains, 64)) % len(posterior)]
+            first = posterior[np.arange(len(first)) % len(posterior)]
     return fits if isinstance(margin, list | tuple) else next(iter(fits.values()))
 
 
-def _task(
-    model: Model,
-    path: MarginPath,
-    target: TargetMarginal,
-    interval: tuple[float, float] | None,
-    budget: float,
-    seed: int,
-    settings: Settings | PaperSettings,
+def margin_task(
+    model: Model, plan: MarginPlan, margin: str | Margin, target_marginal: Target, points: FloatArray
 ) -> MarginTask | PaperMargin:
-    if isinstance(settings, PaperSettings):
-        return PaperMargin(model, path, target, interval, seed, settings)
-    return MarginTask(model, path, target, interval, budget, seed, settings)
+    """What a plan asks for, with what of it is no plain value; ``points`` (n, dim) try the margin out."""
+    path = margin_path(model, margin, points)
+    target = _target(model, path, target_marginal, plan.seed)
+    interval = None if plan.interval is None else unconstrained(path, plan.interval)
+    if isinstance(plan.settings, PaperSettings):
+        return PaperMargin(model, path, target, interval, plan.seed, plan.settings)
+    return MarginTask(model, path, target, interval, plan.budget, plan.seed, plan.settings)
+
+
+def steps_of(task: MarginTask | PaperMargin, starts: FloatArray, progress: Progress) -> WalkSteps | PaperMarginSteps:
+    """The run of a task, before its first step."""
+    if isinstance(task, MarginTask):
+        return WalkSteps(task, starts, progress)
+    return PaperMarginSteps(task, starts, progress)
+
+
+def starts_of(model: Model, settings: Settings | PaperSettings, seed: int) -> FloatArray:
+    """Draws of the base where the target has density, as many as there are chains, or more."""
+    return _starts(model, max(settings.chains, 64), seed)
+
+
+def _posterior(task: MarginTask | PaperMargin, steps: WalkSteps | PaperMarginSteps) -> FloatArray:
+    if isinstance(steps, PaperMarginSteps):
+        return steps.posterior()
+    assert isinstance(task, MarginTask)
+    return task.posterior(steps.run)
+
+
+def _name(margin: object) -> str:
+    return margin.name if isinstance(margin, Margin) else str(margin)
 
 
 def _starts(model: Model, count: int, seed: int) -> FloatArray:
@@ -159,7 +204,8 @@ def _starts(model: Model, count: int, seed: int) -> FloatArray:
     if model.dim < 2:
         raise InputError("model: it has one parameter alone, which has no margin; sample it with pt.temper")
     theta = starts(model, count=count, seed=seed)
-    usable = np.isfinite(energies_of(GeometricPath(model.log_base, model.log_target), theta)[:, 1])
+    # The base may be one that pt.temper would have to find; it is not asked for its density.
+    usable = np.isfinite(energies_of(GeometricPath(model.log_target, model.log_target), theta)[:, 1])
     if not usable.any():
         raise InputError(f"model: the target is -inf or NaN at all {count} starts; choose a base that covers it")
     return np.asarray(theta[np.flatnonzero(usable)[np.arange(count) % int(usable.sum())]])

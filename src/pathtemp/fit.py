@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 import xarray as xr
@@ -26,7 +26,13 @@ from pathtemp.summary import Summary, summarise
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from pathtemp.checkpoint.carry_out import Continuation
+
+class Continuing(Protocol):
+    """A run under way, with which a fit goes on."""
+
+    def extend(self, *, draws: int | None, budget: float | None) -> Fit:
+        """The fit of all rounds together, after more of them."""
+        ...
 
 
 class LogEvidence(NamedTuple):
@@ -91,7 +97,7 @@ class Fit:
     versions: dict[str, str] = field(default_factory=dict)
     created_at: str = ""
     model: Model | None = None
-    continuation: Continuation | None = None
+    continuation: Continuing | None = None
 
     @classmethod
     def from_run(
@@ -102,7 +108,7 @@ class Fit:
         seed: int,
         settings: Settings | PaperSettings | LadderSettings,
         versions: Mapping[str, str] | None = None,
-        continuation: Continuation | None = None,
+        continuation: Continuing | None = None,
     ) -> Fit:
         """Name and constrain what an engine hands over."""
         return cls(
@@ -144,8 +150,7 @@ class Fit:
                 "extend: only a fit that is still in memory can go on, made by the default engine; "
                 "run pt.temper again with a larger budget"
             )
-        run = self.continuation.go_on(draws=draws, budget=budget)
-        return Fit.from_run(run, self.model, seed=self.seed, settings=self.settings, continuation=self.continuation)
+        return self.continuation.extend(draws=draws, budget=budget)
 
     @property
     def log_marginal_likelihood(self) -> LogEvidence:

@@ -52,9 +52,19 @@ class MarginFit(Fit):
         """Log of the integral of the target over all parameters, with its standard error."""
         return self.evidence if self.evidence is not None else LogEvidence(float("nan"), float("nan"))
 
-    def extend(self, *, draws: int | None = None, budget: float | None = None) -> Fit:
-        """A margin cannot be continued; run it again with a larger budget."""
-        raise InputError("extend: a fit of a margin cannot go on; run pt.divide_and_conquer with a larger budget")
+    def extend(self, *, draws: int | None = None, budget: float | None = None) -> MarginFit:
+        """Go on where the run stopped, for ``budget`` more gradient evaluations; all frozen rounds count.
+
+        Returns a new fit; this one stays as it is, but cannot be extended again.
+        """
+        if self.continuation is None:
+            raise InputError(
+                "extend: only a fit that is still in memory can go on, made by the default engine; "
+                "run pt.divide_and_conquer again with a larger budget"
+            )
+        fit = self.continuation.extend(draws=draws, budget=budget)
+        assert isinstance(fit, MarginFit)
+        return fit
 
     def to_arviz(self, *, log_likelihood: bool = False) -> xr.DataTree:
         """As for every fit, with two more groups: ``margin``, the marginal, and ``margin_draws``, all draws of it."""

@@ -65,45 +65,92 @@ def run_paper(
     >>> run.a.shape, bool(abs(run.log_z(1.0) - 0.92) < 0.3)
     ((4, 50), True)
     """
-    begin = time.perf_counter()
-    adaptation, kept = compile_adaptation(model, settings)
-    compiled = time.perf_counter()
+    run = PaperRun(model, seed=seed, draws=draws, settings=settings)
+    if progress is not None:
+        run.progress = progress
+    run.carry_out()
+    return run.result()
 
-    _, grid = path_nodes(settings.grid)
-    log_c = Kernels.fit(grid, np.zeros(len(grid)), kernels=settings.kernels)
-    traces: list[PaperTrace] = []
-    history: list[RoundRecord] = []
-    counts, rejections = Counts(), 0
-    for index in range(settings.adaptations):
-        sampled = adaptation(jax.random.fold_in(jax.random.key(seed), index), log_c)
+
+class PaperRun:
+    """The adaptations of Algorithm 1, one by one; see :func:`run_paper`.
+
+    ``after_round`` is called between them, where all there is can be kept and taken up again, and may raise to stop
+    the run there.
+    """
+
+    def __init__(self, model: Model, *, seed: int, draws: int | None, settings: PaperSettings) -> None:
+        self._model, self._seed, self._draws, self._settings = model, seed, draws, settings
+        self.traces: list[PaperTrace] = []
+        self.history: list[RoundRecord] = []
+        self.counts, self.rejections = Counts(), 0
+        self.seconds = {"compile": 0.0, "adapt": 0.0}
+        self.done = False
+        self.progress: Callable[[RoundRecord], None] = lambda record: None
+        self.after_round: Callable[[], None] = lambda: None
+
+    def carry_out(self) -> None:
+        """The adaptations that are left."""
+        begin = time.perf_counter()
+        adaptation, kept = compile_adaptation(self._model, self._settings)
+        self.seconds["compile"] += time.perf_counter() - begin
+        while not self.done:
+            begin = time.perf_counter()
+            self._adapt(adaptation, kept)
+            self.seconds["adapt"] += time.perf_counter() - begin
+            self.after_round()
+
+    def _adapt(self, adaptation: Adaptation, kept: int) -> None:
+        settings, index = self._settings, len(self.traces)
+        log_c = self._log_c()
+        sampled = adaptation(jax.random.fold_in(jax.random.key(self._seed), index), log_c)
         trace = PaperTrace.of(sampled)
-        traces.append(trace)
-        counts = counts + Counts(int(sampled.gradients.sum()), settings.chains * (kept + STARTS))
-        rejections += int(sampled.rejections.sum())
-
-        pooled = PaperTrace.join(traces)
-        curve = log_z_curve(pooled, settings.grid)
+        self.traces.append(trace)
+        self.counts = self.counts + Counts(int(sampled.gradients.sum()), settings.chains * (kept + STARTS))
+        self.rejections += int(sampled.rejections.sum())
         tail = marginal_khat(trace, log_c, settings.grid)
-        history.append(_record(trace, curve, tail.value, counts))
-        if progress is not None:
-            progress(history[-1])
-        stuck = bool(np.mean(trace.lam == 0) > STUCK_IN_BASE)
-        if settings.stop and tail.value < settings.khat and not stuck:
-            break
-        log_c = _next_pseudo_prior(curve, pooled, trace, stuck=stuck, kernels=settings.kernels)
-    return Run(
-        target=pooled.at(1.0, draws),
-        base=pooled.at(0.0, draws),
-        a=trace.a,
-        lam=trace.lam,
-        delta=trace.delta,
-        theta0=trace.theta[..., 0],
-        log_z=curve,
-        history=tuple(history),
-        diagnostics=diagnose(traces, curve, tail.value, rejections=rejections, settings=settings),
-        counts=counts,
-        seconds={"compile": compiled - begin, "adapt": time.perf_counter() - compiled},
-    )
+        self.history.append(_record(trace, self._curve(), tail.value, self.counts))
+        self.progress(self.history[-1])
+        settled = settings.stop and tail.value < settings.khat and not _stuck(trace)
+        self.done = settled or len(self.traces) == settings.adaptations
+
+    def _curve(self) -> LogZ:
+        return log_z_curve(PaperTrace.join(self.traces), self._settings.grid)
+
+    def _log_c(self) -> Kernels:
+        """The pseudo-prior of the next adaptation; flat at first."""
+        settings = self._settings
+        if not self.traces:
+            _, grid = path_nodes(settings.grid)
+            return Kernels.fit(grid, np.zeros(len(grid)), kernels=settings.kernels)
+        last, curve = self.traces[-1], self.history[-1].curve
+        assert curve is not None
+        pooled = PaperTrace.join(self.traces)
+        return _next_pseudo_prior(curve, pooled, last, stuck=_stuck(last), kernels=settings.kernels)
+
+    def result(self) -> Run:
+        """Hand over what the adaptations so far give."""
+        pooled, trace, khat = PaperTrace.join(self.traces), self.traces[-1], self.history[-1].khat
+        curve = self.history[-1].curve
+        assert curve is not None
+        return Run(
+            target=pooled.at(1.0, self._draws),
+            base=pooled.at(0.0, self._draws),
+            a=trace.a,
+            lam=trace.lam,
+            delta=trace.delta,
+            theta0=trace.theta[..., 0],
+            log_z=curve,
+            history=tuple(self.history),
+            diagnostics=diagnose(self.traces, curve, khat, rejections=self.rejections, settings=self._settings),
+            counts=self.counts,
+            seconds=dict(self.seconds),
+        )
+
+
+def _stuck(trace: PaperTrace) -> bool:
+    """Whether the chains hardly leave the base."""
+    return bool(np.mean(trace.lam == 0) > STUCK_IN_BASE)
 
 
 def _record(trace: PaperTrace, curve: LogZ, khat: float, counts: Counts) -> RoundRecord:

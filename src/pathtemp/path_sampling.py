@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import jax
@@ -11,6 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pathtemp._types import Array, FloatArray
+from pathtemp.checkpoint.file import new_place
+from pathtemp.checkpoint.plan import PathPlan
+from pathtemp.checkpoint.steps import carry_out
 from pathtemp.compilation import use_compilation_cache
 from pathtemp.curve import LogZ
 from pathtemp.errors import InputError
@@ -19,14 +24,17 @@ from pathtemp.layout import Layout
 from pathtemp.links import A_MAX, A_MIN
 from pathtemp.model import Model
 from pathtemp.paths.function import FunctionPath, LogPath
-from pathtemp.progress import Progress, RichProgress, Silent
+from pathtemp.progress import Progress
+from pathtemp.progress import display as shown
 from pathtemp.run import Counts, Run
+from pathtemp.seeds import seed_word
 from pathtemp.settings import DEFAULT, Settings
 from pathtemp.walk.blocks import in_blocks
 from pathtemp.walk.engine import CELLS, Walk, check_budget
-from pathtemp.walk.learn import flat_chart, refine
+from pathtemp.walk.learn import Chart, flat_chart, refine
 from pathtemp.walk.run import WalkRun
 from pathtemp.walk.search import search
+from pathtemp.walk.steps import WalkSteps
 from pathtemp.walk.targets import TargetMarginal
 from pathtemp.walk.verdict import judge
 from pathtemp.walk.weights import thinned
@@ -59,6 +67,7 @@ def path_sample(
     seed: int = 0,
     settings: Settings = DEFAULT,
     progress: bool | Progress = True,
+    checkpoint: str | os.PathLike[str] | None = None,
     name: str = "path",
 ) -> Fit:
     """Sample jointly along a path of densities and estimate its normalising constant as a function of lam.
@@ -82,8 +91,8 @@ def path_sample(
         that the densities change equally fast (appendix A). The last two are half uniform.
     budget
         Gradient evaluations to spend, over all chains and everything included.
-    chains, seed, settings, progress
-        As for :func:`pathtemp.temper`.
+    chains, seed, settings, progress, checkpoint
+        As for :func:`pathtemp.temper`; ``pt.resume(path, log_q=..., args=...)`` goes on from a checkpoint.
     name
         What summaries call it.
 
@@ -99,43 +108,94 @@ def path_sample(
     3.0
     """
     settings = settings if chains is None else settings.replace(chains=chains)
-    _check(log_q, dim, interval, args, target_marginal)
+    check_path(log_q, dim, interval, args, target_marginal)
     check_budget(budget, dim, settings)
     args = tuple(jax.tree.map(jnp.asarray, args))
-    low, high = float(interval[0]), float(interval[1])
-    theta, lam = _begin(starts, dim, settings.chains, seed), _strata(low, high, settings.chains)
+    seed = seed_word(seed)
+    interval = float(interval[0]), float(interval[1])
+    theta = _begin(starts, dim, settings.chains, seed)
+    place = None if checkpoint is None else new_place(checkpoint)
     use_compilation_cache()
-    display = (RichProgress() if progress else Silent()) if isinstance(progress, bool) else progress
-    display.start(int(budget))
-    try:
-        display.compile("search")
-        path = FunctionPath(log_q)
+    display = shown(progress)
+    task = PathTask(log_q, args, dim, interval, target_marginal, budget, seed, settings, name)
+    return carry_out(WalkSteps(task, theta, display), task.plan, task.model, display, place)
+
+
+@dataclass(frozen=True)
+class PathTask:
+    """What is to be done along one path; see :func:`path_sample`."""
+
+    log_q: LogPath
+    args: tuple[Any, ...]
+    dim: int
+    interval: tuple[float, float]
+    target_marginal: str
+    budget: float
+    seed: int
+    settings: Settings
+    name: str
+
+    @property
+    def plan(self) -> PathPlan:
+        """What a checkpoint keeps of it."""
+        return PathPlan(
+            seed=self.seed,
+            settings=self.settings,
+            dim=self.dim,
+            interval=self.interval,
+            target_marginal=self.target_marginal,
+            budget=self.budget,
+            name=self.name,
+        )
+
+    @property
+    def model(self) -> Model:
+        """The two ends of the path as base and target."""
+        low, high = self.interval
+        return Model(
+            lambda x: self.log_q(x, low, *self.args),
+            lambda x: self.log_q(x, high, *self.args),
+            Layout({"theta": (self.dim,)}),
+            name=self.name,
+        )
+
+    def walk_from(self, starts: FloatArray, progress: Progress) -> Walk:
+        """Search with every chain held at its own lam, and fit the first transport."""
+        progress.compile("search")
+        lam = _strata(*self.interval, self.settings.chains)
         found = search(
-            log_q,
-            theta,
-            gradients=SEARCH_SHARE * budget,
-            seed=seed,
+            self.log_q,
+            starts,
+            gradients=SEARCH_SHARE * self.budget,
+            seed=self.seed,
             each=(lam,),
-            shared=args,
+            shared=self.args,
             give_up=False,
         )
-        draws = found.draws.reshape(-1, dim)
+        draws = found.draws.reshape(-1, self.dim)
         at = np.tile(lam, len(found.draws))
-        gradient = in_blocks(_gradient, (log_q,), args, (draws, at))[0]
-        chart = flat_chart((low, high), draws)
+        gradient = in_blocks(_gradient, (self.log_q,), self.args, (draws, at))[0]
+        chart = flat_chart(self.interval, draws)
         for radius in RADII:
             chart = refine(chart, at, draws, gradient, radius=radius)
-        target = TargetMarginal(MARGINALS[target_marginal])
-        display.compile("round")
-        walk = Walk(path, args, chart, (found.last, lam), (A_MIN, 1.0 - A_MAX), target, settings, seed)
+        progress.compile("round")
+        walk = self.walk_at(chart, (found.last, lam))
         walk.counts = found.counts + Counts(len(draws), 0)
-        run = WalkRun(walk, display, widen=False)
-        run.adapt(budget, pinned=PINNED)
-        run.sample(budget)
-    finally:
-        display.finish()
-    model = Model(lambda x: log_q(x, low, *args), lambda x: log_q(x, high, *args), Layout({"theta": (dim,)}), name=name)
-    return Fit.from_run(_outcome(run), model, seed=seed, settings=settings)
+        return walk
+
+    def walk_at(self, chart: Chart, start: tuple[FloatArray, FloatArray]) -> Walk:
+        """The walk on a transport, from theta (chains, dim) and lam (chains,)."""
+        target = TargetMarginal(MARGINALS[self.target_marginal])
+        ends = (A_MIN, 1.0 - A_MAX)
+        return Walk(FunctionPath(self.log_q), self.args, chart, start, ends, target, self.settings, self.seed)
+
+    def run_of(self, walk: Walk, progress: Progress) -> WalkRun:
+        """The rounds of the walk, before the first."""
+        return WalkRun(walk, progress, widen=False, pinned=PINNED)
+
+    def fit(self, run: WalkRun) -> Fit:
+        """What the frozen rounds give."""
+        return Fit.from_run(_outcome(run), self.model, seed=self.seed, settings=self.settings)
 
 
 def _outcome(run: WalkRun) -> Run:
@@ -166,7 +226,8 @@ def _outcome(run: WalkRun) -> Run:
     )
 
 
-def _check(log_q: Any, dim: int, interval: Any, args: tuple[Any, ...], target_marginal: str) -> None:
+def check_path(log_q: Any, dim: int, interval: Any, args: tuple[Any, ...], target_marginal: str) -> None:
+    """Raise where the arguments of :func:`path_sample` make no path."""
     if not callable(log_q):
         raise InputError(f"log_q: expected a function of (theta, lam), got a {type(log_q).__name__}")
     if not (isinstance(dim, int) and dim >= 1):

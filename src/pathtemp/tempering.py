@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pathtemp._types import Array, FloatArray
+from pathtemp.checkpoint import steps
 from pathtemp.checkpoint.carry_out import carry_out
 from pathtemp.checkpoint.file import new_place
-from pathtemp.checkpoint.plan import Plan, make_run
+from pathtemp.checkpoint.plan import PaperPlan, Plan, make_run
 from pathtemp.compilation import use_compilation_cache
 from pathtemp.errors import InputError
 from pathtemp.fit import Fit
@@ -20,6 +21,7 @@ from pathtemp.inputs import check_model, starts
 from pathtemp.model import Model, the_model
 from pathtemp.modes.reference import with_reference
 from pathtemp.modes.run import ModesRun
+from pathtemp.paper_steps import PaperSteps
 from pathtemp.progress import Progress, display
 from pathtemp.seeds import seed_word
 from pathtemp.settings import DEFAULT, PaperSettings, Settings
@@ -106,19 +108,12 @@ def temper(
     place = None if checkpoint is None else new_place(checkpoint)
     use_compilation_cache()
     if isinstance(settings, PaperSettings):
-        from pathtemp.paper import run_paper
-
-        if place is not None:
-            raise InputError("checkpoint: the paper's engine keeps none; leave it out, or use the default settings")
         changed = settings if chains is None else settings.replace(chains=chains)
         whole, _ = with_reference(given, seed=word)
         theta = starts(whole, count=max(changed.chains, 64), seed=word)
         check_model(whole, theta)
-        try:
-            run = run_paper(whole, seed=word, draws=draws, settings=changed, progress=shown.round)
-        finally:
-            shown.finish()
-        return Fit.from_run(run, whole, seed=seed, settings=changed)
+        asked = PaperPlan(seed, changed, draws)
+        return steps.carry_out(PaperSteps(whole, asked, shown), asked, whole, shown, place, extends=False)
     settings = settings if chains is None else settings.replace(chains=chains)
     plan = _plan(given, draws=draws, budget=budget, seed=seed, look=hints is not None, settings=settings)
     whole, reference = with_reference(given, seed=word)

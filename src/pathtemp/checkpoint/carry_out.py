@@ -11,6 +11,7 @@ import numpy as np
 from pathtemp.checkpoint.cover import cover_of
 from pathtemp.checkpoint.keeper import Keeper, Stopped
 from pathtemp.checkpoint.plan import AnyRun, Plan
+from pathtemp.checkpoint.state import state_of
 from pathtemp.fit import Fit, library_versions
 from pathtemp.model import Model
 from pathtemp.progress import Progress
@@ -31,8 +32,9 @@ class Continuation:
     """
 
     def __init__(self, run: AnyRun, plan: Plan, model: Model, progress: Progress, place: Path | None) -> None:
-        self._run, self._plan, self._progress = run, plan, progress
-        self._keeper = Keeper(run, plan, about(model), place)
+        self._run, self._plan, self._model, self._progress = run, plan, model, progress
+        known = about(model)
+        self._keeper = Keeper(run, lambda: {"plan": plan, "model": known, "state": state_of(run)}, place)
 
     def carry_out(self) -> Run:
         """Do what is left of the plan."""
@@ -52,7 +54,15 @@ class Continuation:
             self._progress.finish()
         return run.result()
 
-    def go_on(self, *, draws: int | None, budget: float | None) -> Run:
+    def fit(self, done: Run) -> Fit:
+        """The fit of what the run has handed over."""
+        return Fit.from_run(done, self._model, seed=self._plan.seed, settings=self._plan.settings, continuation=self)
+
+    def extend(self, *, draws: int | None, budget: float | None) -> Fit:
+        """More frozen rounds; the fit of all rounds together."""
+        return self.fit(self._go_on(draws=draws, budget=budget))
+
+    def _go_on(self, *, draws: int | None, budget: float | None) -> Run:
         """More frozen rounds, see :meth:`pathtemp.adapt.AdaptiveRun.go_on`."""
         try:
             with self._keeper.listening():
@@ -79,8 +89,7 @@ class Continuation:
 def carry_out(run: AnyRun, plan: Plan, model: Model, progress: Progress, place: Path | None) -> Fit:
     """Do what is left of a plan; the fit of it."""
     continuation = Continuation(run, plan, model, progress, place)
-    done = continuation.carry_out()
-    return Fit.from_run(done, model, seed=plan.seed, settings=plan.settings, continuation=continuation)
+    return continuation.fit(continuation.carry_out())
 
 
 def about(model: Model) -> dict[str, Any]:

@@ -6,18 +6,22 @@ import signal
 import sys
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from pathtemp.checkpoint.file import write
-from pathtemp.checkpoint.plan import AnyRun, Plan
-from pathtemp.checkpoint.state import state_of
 
 
 class Stopped(Exception):
     """The user asked to stop; the run stands between two rounds."""
+
+
+class InRounds(Protocol):
+    """A run that calls ``after_round`` between rounds."""
+
+    after_round: Callable[[], None]
 
 
 class Keeper:
@@ -25,16 +29,16 @@ class Keeper:
 
     Parameters
     ----------
-    run, plan
-        The run, and what it was asked to do.
-    model
-        What is known of the model, to tell it from others: plain values.
+    run
+        The run.
+    record
+        Gives all that a checkpoint holds: what the run was asked to do, what is known of its model, its state.
     place
-        Where its state goes; None keeps none.
+        Where that goes; None keeps none.
     """
 
-    def __init__(self, run: AnyRun, plan: Plan, model: dict[str, Any], place: Path | None) -> None:
-        self._run, self._plan, self._model, self.place = run, plan, model, place
+    def __init__(self, run: InRounds, record: Callable[[], Mapping[str, Any]], place: Path | None) -> None:
+        self._record, self.place = record, place
         self._asked = self._between_rounds_once = self._failed = False
         run.after_round = self.after_round
 
@@ -48,7 +52,7 @@ class Keeper:
 
     def _write(self, place: Path) -> None:
         try:
-            write(place, {"plan": self._plan, "model": self._model, "state": state_of(self._run)})
+            write(place, self._record())
         except OSError as error:
             # The run is worth more than its checkpoint: it goes on, and tries again after the next round.
             if not self._failed:

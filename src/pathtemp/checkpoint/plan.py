@@ -10,7 +10,7 @@ from pathtemp.model import Model
 from pathtemp.modes.run import ModesRun, Start
 from pathtemp.progress import Progress
 from pathtemp.seeds import seed_word
-from pathtemp.settings import Settings
+from pathtemp.settings import PaperSettings, Settings
 
 AnyRun = AdaptiveRun | ModesRun
 
@@ -41,6 +41,52 @@ class Plan:
     warm: float
     most: float
     look: bool
+
+
+@dataclass(frozen=True)
+class MarginPlan:
+    """A run along a margin as it was asked for; see :func:`pathtemp.divide_and_conquer`.
+
+    Parameters
+    ----------
+    margin, by_name
+        Name of the margin, and whether that is all there is to it; otherwise it was a ``pt.Margin``.
+    target_marginal
+        Its name; "given" for a function.
+    """
+
+    seed: int
+    settings: Settings | PaperSettings
+    margin: str
+    by_name: bool
+    target_marginal: str
+    interval: tuple[float, float] | None
+    budget: float
+
+
+@dataclass(frozen=True)
+class PathPlan:
+    """A run along a path as it was asked for; see :func:`pathtemp.path_sample`."""
+
+    seed: int
+    settings: Settings
+    dim: int
+    interval: tuple[float, float]
+    target_marginal: str
+    budget: float
+    name: str
+
+
+@dataclass(frozen=True)
+class PaperPlan:
+    """A run of the paper's engine as it was asked for."""
+
+    seed: int
+    settings: PaperSettings
+    draws: int | None
+
+
+StepsPlan = MarginPlan | PathPlan | PaperPlan
 
 
 def make_run(plan: Plan, model: Model, start: Start, progress: Progress) -> AnyRun:

@@ -4,24 +4,28 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from pathtemp._types import Array, FloatArray
-from pathtemp.checkpoint.carry_out import about, carry_out
+from pathtemp.checkpoint.again import margin_again, paper_again, path_again
+from pathtemp.checkpoint.carry_out import carry_out
 from pathtemp.checkpoint.cover import with_kept_cover
 from pathtemp.checkpoint.file import place_of, read_last
-from pathtemp.checkpoint.plan import Plan, make_run
+from pathtemp.checkpoint.plan import MarginPlan, PaperPlan, PathPlan, Plan, make_run
 from pathtemp.checkpoint.rebuild import rebuilt
 from pathtemp.checkpoint.state import restore
 from pathtemp.compilation import use_compilation_cache
 from pathtemp.errors import InputError
 from pathtemp.evaluate import energies_of
-from pathtemp.fit import Fit
+from pathtemp.fit import Fit, library_versions
 from pathtemp.model import Model, the_model
+from pathtemp.paths.function import LogPath
 from pathtemp.paths.geometric import GeometricPath
+from pathtemp.paths.margin import Margin
 from pathtemp.progress import Progress, display
 
 SAME = 1e-6
@@ -35,9 +39,15 @@ def resume(
     target: Callable[[Any], Array] | None = None,
     base: Any = None,
     dim: int | None = None,
+    margin: Margin | None = None,
+    target_marginal: Callable[..., Any] | None = None,
+    log_q: LogPath | None = None,
+    args: tuple[Any, ...] = (),
     progress: bool | Progress = True,
 ) -> Fit:
-    """Go on with a run from the checkpoint that ``pt.temper(..., checkpoint=path)`` wrote after its last round.
+    """Go on with a run from the checkpoint that it wrote after its last round.
+
+    The run may be one of ``pt.temper``, ``pt.divide_and_conquer`` or ``pt.path_sample``: the file says which.
 
     The fit is that of a run that never stopped, bit by bit, with the same versions of the libraries. A file that is
     damaged is told from a good one, and the run goes on from one round earlier.
@@ -47,9 +57,13 @@ def resume(
     path
         The checkpoint: a file, or the folder it is in.
     model, target, base, dim
-        What the run was of, as it was given to ``pt.temper``; another one is refused. The file holds a Stan program
-        with its data and base, so that none of these is needed; it holds no model that was made in Python, nor a base
-        beyond ``pt.normal`` and plain NumPyro distributions.
+        What the run was of, as it was given to the function that began it; another one is refused. The file holds a
+        Stan program with its data and base, so that none of these is needed; it holds no model that was made in Python,
+        nor a base beyond ``pt.normal`` and plain NumPyro distributions.
+    margin, target_marginal
+        Of ``pt.divide_and_conquer``, where they were a ``pt.Margin`` or a function; names are in the file.
+    log_q, args
+        Of ``pt.path_sample``.
     progress
         As for ``pt.temper``.
 
@@ -66,21 +80,41 @@ def resume(
     True
     """
     record = read_last(path)
-    plan: Plan = record["plan"]
+    plan, shown, place = record["plan"], display(progress), place_of(path)
+    use_compilation_cache()
+    _check_given(plan, margin=margin, target_marginal=target_marginal, log_q=log_q, args=args)
+    if isinstance(plan, PathPlan):
+        _warn_of_versions(record["model"]["versions"], library_versions())
+        return path_again(record, log_q, args, shown, place)
     if model is None and target is None and base is None:
         model = rebuilt(record["model"], progress=bool(progress))
     whole = the_model("resume", model, target, base, dim)
     _check_dim(record["model"], whole)
+    _warn_of_versions(record["model"]["versions"], library_versions())
+    if isinstance(plan, MarginPlan):
+        return margin_again(record, whole, margin, target_marginal, shown, place)
     whole = with_kept_cover(whole, record["model"])
+    if isinstance(plan, PaperPlan):
+        return paper_again(record, whole, shown, place)
+    return _temper_again(record, plan, whole, shown, place)
+
+
+def _temper_again(record: Mapping[str, Any], plan: Plan, whole: Model, shown: Progress, place: Path) -> Fit:
     empty = np.zeros((plan.settings.chains, whole.dim)), np.zeros((plan.settings.chains, 2))
-    use_compilation_cache()
-    shown = display(progress)
     run = make_run(plan, whole, empty, shown)
     restore(run, record["state"])
     chains = run.engine.state.chains
     _check_densities(run.engine.path, np.asarray(chains.theta), np.asarray(chains.energies))
-    _warn_of_versions(record["model"]["versions"], about(whole)["versions"])
-    return carry_out(run, plan, whole, shown, place_of(path))
+    return carry_out(run, plan, whole, shown, place)
+
+
+def _check_given(plan: Any, **given: Any) -> None:
+    """Refuse what belongs to another kind of run."""
+    takes = {MarginPlan: ("margin", "target_marginal"), PathPlan: ("log_q", "args")}.get(type(plan), ())
+    for name, value in given.items():
+        if name not in takes and value is not None and value != ():
+            begun_by = {MarginPlan: "divide_and_conquer", PathPlan: "path_sample"}.get(type(plan), "temper")
+            raise InputError(f"{name}: the checkpoint is of pt.{begun_by}, which has none; leave it out")
 
 
 def _check_dim(kept: dict[str, Any], model: Model) -> None:

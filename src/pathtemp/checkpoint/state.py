@@ -15,28 +15,35 @@ import numpy as np
 
 from pathtemp.adapt import Adaptation, AdaptiveRun
 from pathtemp.anneal import Level
-from pathtemp.checkpoint.plan import AnyRun, Plan
+from pathtemp.checkpoint.plan import AnyRun, MarginPlan, PaperPlan, PathPlan, Plan
 from pathtemp.codec import CLASSES as OF_FITS
 from pathtemp.engine import Engine
 from pathtemp.kernels.lam_given_theta import PseudoPrior
 from pathtemp.kernels.rounds import State, TourSums
 from pathtemp.kernels.transport import Transport
 from pathtemp.kernels.transported_hmc import ChainState, KernelParameters
+from pathtemp.kernels.walk import Walker, WalkRecord
 from pathtemp.learner import Draws, Pool
-from pathtemp.links import MetricLink
+from pathtemp.links import CubicLink, MetricLink
 from pathtemp.model import Model
 from pathtemp.modes.local import Local
 from pathtemp.modes.mixture_base import MixtureBase, MixtureSampler
 from pathtemp.modes.run import ModesRun
 from pathtemp.modes.search import Mode, Search
+from pathtemp.paper_trace import PaperTrace
 from pathtemp.tours import TargetVisits, TripCounter
 from pathtemp.trace import Trace
+from pathtemp.walk.learn import Chart
+from pathtemp.walk.paper import ChainDraws
+from pathtemp.walk.pool import Slopes
 
 CLASSES: dict[str, type] = OF_FITS | {
     cls.__name__: cls
     for cls in (
         *(Adaptation, ChainState, Draws, KernelParameters, Level, Local, MetricLink, Mode, Plan, PseudoPrior),
         *(State, TourSums, Transport),
+        *(Chart, MarginPlan, PathPlan, Slopes, Walker, WalkRecord),
+        *(ChainDraws, CubicLink, PaperPlan, PaperTrace),
     )
 }
 """What may stand in a checkpoint."""
@@ -62,7 +69,7 @@ KEPT: dict[type, tuple[str, ...]] = {
         "_rounds",
         "_restarts",
     ),
-    Search: ("modes", "starts", "base_starts", "given_up", "counts", "scale", "_rng"),
+    Search: ("modes", "starts", "base_starts", "given_up", "scanned", "counts", "scale", "_rng"),
     Trace: ("_records", "visits", "returns", "_acceptance", "_tours"),
     TripCounter: ("_stage", "trips"),
     TargetVisits: ("_current", "_finished"),

@@ -76,13 +76,13 @@ class Walk:
         self.pool = Pool()
         self.log_z: FloatArray = np.zeros(CELLS + 1)
         self.log_c: FloatArray = np.zeros(CELLS + 1)
-        self._log_step: FloatArray = np.full(STEPS, np.log(1.2 * self.dim**-0.25))
+        self.log_step: FloatArray = np.full(STEPS, np.log(1.2 * self.dim**-0.25))
         self.parameters = self._parameters(pinned=False)
         theta, lam = self.start
         s = np.clip((lam - self.low) / (self.high - self.low), 1e-6, 1 - 1e-6)
         a = self.ends[0] + (1.0 - sum(self.ends)) * s
-        density = jax.vmap(lambda x, l: self.path.log_density(x, l, self.args))
-        self.chains = Walker(jnp.asarray(theta), jnp.asarray(a), density(theta, self.low + (self.high - self.low) * s))
+        log_q = self.log_densities(theta, self.low + (self.high - self.low) * s)
+        self.chains = Walker(jnp.asarray(theta), jnp.asarray(a), jnp.asarray(log_q))
         self._shape = WalkShape(self.settings.iterations, leapfrogs(self.dim, self.settings), self.settings.orbit)
         seeds = (np.uint32(self.seed % 2**32), np.uint32(0))
         self._round, seconds = compiled_once(
@@ -122,6 +122,10 @@ class Walk:
         self.counts = self.counts + Counts(gradients, iterations * chains * self.settings.orbit)
         return record
 
+    def log_densities(self, theta: FloatArray, lam: FloatArray) -> FloatArray:
+        """Log q at theta (n, dim) and lam (n,)."""
+        return np.asarray(jax.vmap(lambda x, l: self.path.log_density(x, l, self.args))(theta, lam))
+
     def inside(self, a: HostArray) -> BoolArray:
         """Whether a lies between the flat ends."""
         r = 1.0 - np.abs(1.0 - np.asarray(a))
@@ -149,8 +153,8 @@ class Walk:
             gradient.reshape(-1, self.dim),
         )
         gain = max(3.0 / np.sqrt(self.rounds), 0.5)
-        self._log_step = adapt_step(
-            self._log_step, record.s, record.acceptance, target=self.settings.acceptance, gain=gain
+        self.log_step = adapt_step(
+            self.log_step, record.s, record.acceptance, target=self.settings.acceptance, gain=gain
         )
         old_lam, old_c = np.linspace(self.low, self.high, CELLS + 1), self.log_c
         if interval is not None:
@@ -170,9 +174,9 @@ class Walk:
         """Stretch the path over another interval; every chain keeps its lam as far as it is inside."""
         lam = self.lam_of(np.asarray(self.chains.a))
         positions = np.linspace(self.low, self.high, STEPS)
-        old_step = self._log_step
+        old_step = self.log_step
         self.chart = self.chart.at(np.linspace(*interval, len(self.chart.lam)))
-        self._log_step = np.interp(np.linspace(self.low, self.high, STEPS), positions, old_step)
+        self.log_step = np.interp(np.linspace(self.low, self.high, STEPS), positions, old_step)
         s = np.clip((lam - self.low) / (self.high - self.low), 1e-6, 1 - 1e-6)
         a = self.ends[0] + (1.0 - sum(self.ends)) * s
         self.chains = self.chains._replace(a=jnp.asarray(a))
@@ -183,10 +187,14 @@ class Walk:
             jnp.asarray(self.ends, float),
             jnp.asarray(self.log_c),
             self.chart.transport(),
-            jnp.asarray(self._log_step),
+            jnp.asarray(self.log_step),
             jnp.asarray(pinned),
             self.args,
         )
+
+    def renew(self, *, pinned: bool) -> None:
+        """Hand what was learned to the kernel."""
+        self.parameters = self._parameters(pinned=pinned)
 
     def pin(self, pinned: bool) -> None:
         """Hold every chain at its lam, or let go."""

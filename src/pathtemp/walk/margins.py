@@ -27,7 +27,7 @@ from pathtemp.walk.blocks import in_blocks
 from pathtemp.walk.engine import CELLS, Walk
 from pathtemp.walk.estimates import Curves
 from pathtemp.walk.evidence import log_evidence
-from pathtemp.walk.learn import flat_chart, refine
+from pathtemp.walk.learn import Chart, flat_chart, refine
 from pathtemp.walk.probe import check_beyond
 from pathtemp.walk.run import WalkRun
 from pathtemp.walk.search import search
@@ -75,22 +75,30 @@ class MarginTask:
     seed: int
     settings: Settings
 
-    def run(self, starts: FloatArray, progress: Progress) -> tuple[MarginFit, FloatArray]:
-        """The fit, and flat draws (n, dim) of the posterior; chains begin at ``starts`` (chains, dim)."""
-        starts = starts[np.arange(self.settings.chains) % len(starts)]
-        progress.start(int(self.budget))
-        try:
-            progress.compile("search")
-            walk = self._begin(starts, progress)
-            run = WalkRun(walk, progress, widen=self.interval is None)
-            run.adapt(self.budget)
-            run.sample(self.budget)
-        finally:
-            progress.finish()
-        return self._fit(run)
+    def walk_from(self, starts: FloatArray, progress: Progress) -> Walk:
+        """Search, find the interval, fit the first transport; chains begin at ``starts`` (n, dim), in turn."""
+        progress.compile("search")
+        return self._begin(starts[np.arange(self.settings.chains) % len(starts)], progress)
+
+    def walk_at(self, chart: Chart, start: tuple[FloatArray, FloatArray]) -> Walk:
+        """The walk on a transport, from theta (chains, dim - 1) and lam (chains,)."""
+        return Walk(
+            FunctionPath(self.path.log_q),
+            (),
+            chart,
+            start,
+            (0.0, 0.0),
+            self.target,
+            self.settings,
+            self.seed,
+            deepest=DEEPEST,
+        )
+
+    def run_of(self, walk: Walk, progress: Progress) -> WalkRun:
+        """The rounds of the walk, before the first."""
+        return WalkRun(walk, progress, widen=self.interval is None)
 
     def _begin(self, starts: FloatArray, progress: Progress) -> Walk:
-        """Search, find the interval, fit the first transport."""
         found = search(self.model.log_target, starts, gradients=SEARCH_SHARE * self.budget, seed=self.seed)
         flat = np.concatenate([found.draws.reshape(-1, self.model.dim), found.last])
         theta, lam, gradient = _split(self.path, flat)
@@ -108,29 +116,29 @@ class MarginTask:
             usable[last], np.arange(len(starts)), np.flatnonzero(usable[last])[0] if usable[last].any() else 0
         )
         progress.compile("round")
-        walk = Walk(
-            FunctionPath(self.path.log_q),
-            (),
-            chart,
-            (theta[last][begin], lam[last][begin]),
-            (0.0, 0.0),
-            self.target,
-            self.settings,
-            self.seed,
-            deepest=DEEPEST,
-        )
+        walk = self.walk_at(chart, (theta[last][begin], lam[last][begin]))
         walk.counts = found.counts + Counts(len(flat), 0)
         return walk
 
-    def _fit(self, run: WalkRun) -> tuple[MarginFit, FloatArray]:
+    def posterior(self, run: WalkRun) -> FloatArray:
+        """Flat draws of the posterior, shape (chain, draw, dim), thinned from those along the margin."""
+        return thinned(*self._along(run), seed=self.seed)
+
+    def _along(self, run: WalkRun) -> tuple[FloatArray, FloatArray]:
+        """Flat draws along the margin (iterations, chains, dim), and their log weights to the target."""
+        walk = run.walk
+        theta, a = run.stacked("theta"), run.stacked("theta_a")
+        thin = max(1, -(-theta.size // MOST_DRAWS))
+        theta, lam = theta[::thin], walk.lam_of(a[::thin])
+        log_weight = np.interp(lam, np.linspace(walk.low, walk.high, CELLS + 1), walk.log_c)
+        return join_flat(self.path, theta.reshape(-1, walk.dim), lam.ravel()).reshape(*lam.shape, -1), log_weight
+
+    def fit(self, run: WalkRun) -> MarginFit:
+        """What the frozen rounds give."""
         walk = run.walk
         path_sampled, rao_blackwell = run.curves()
         lam = np.linspace(walk.low, walk.high, CELLS + 1)
-        theta, a = run.stacked("theta"), run.stacked("theta_a")
-        thin = max(1, -(-theta.size // MOST_DRAWS))
-        theta, lam_draws = theta[::thin], walk.lam_of(a[::thin])
-        log_weight = np.interp(lam_draws, lam, walk.log_c)
-        flat = join_flat(self.path, theta.reshape(-1, walk.dim), lam_draws.ravel()).reshape(*a[::thin].shape, -1)
+        flat, log_weight = self._along(run)
         posterior = thinned(flat, log_weight, seed=self.seed)
         open_ends = self.interval is None
         beyond = check_beyond(walk, path_sampled.mean) if open_ends else None
@@ -138,7 +146,7 @@ class MarginTask:
             run, path_sampled, rao_blackwell, posterior, margin=True, open_ends=open_ends, beyond=beyond
         )
         along = np.swapaxes(flat, 0, 1)
-        fit = MarginFit(
+        return MarginFit(
             posterior=draws_dataset(self.model, posterior),
             base=draws_dataset(self.model, posterior[:, :0]),
             path=_path(run),
@@ -172,7 +180,6 @@ class MarginTask:
                 trips=diagnostics.tours,
             ),
         )
-        return fit, posterior.reshape(-1, self.model.dim)
 
 
 def _band(curves: Curves) -> FloatArray:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -20,14 +19,12 @@ from pathtemp.compilation import compiled_once
 from pathtemp.curve import LogZ
 from pathtemp.draws import draws_dataset
 from pathtemp.errors import InputError
-from pathtemp.estimators.khat import khat
 from pathtemp.estimators.path_sampling import path_sampling
 from pathtemp.fit import LogEvidence, library_versions
 from pathtemp.margin_fit import MarginFit
 from pathtemp.marginal import Marginal
 from pathtemp.model import Model
 from pathtemp.paths.margin import MarginLogQ, MarginPath
-from pathtemp.progress import Progress
 from pathtemp.pseudoprior import Kernels, PiecewiseLinear
 from pathtemp.run import Check, Counts, Diagnostics, RoundRecord
 from pathtemp.settings import PaperSettings
@@ -90,45 +87,49 @@ class PaperMargin:
     seed: int
     settings: PaperSettings
 
-    def run(self, starts: FloatArray, progress: Progress) -> tuple[MarginFit, FloatArray]:
-        """The fit, and flat draws (n, dim) of the posterior."""
-        settings, begin = self.settings, time.perf_counter()
+    @property
+    def kept(self) -> int:
+        """Draws that a chain keeps of an adaptation; InputError where they are too few."""
+        settings = self.settings
         kept = settings.draws // settings.chains // 2
         if kept < FEWEST_KEPT or settings.adaptations < 1:
             raise InputError(
                 f"settings: draws={settings.draws} over chains={settings.chains} leaves a chain {kept} draws after "
                 f"warm-up; give at least {2 * FEWEST_KEPT} draws for each of at least one chain, and one adaptation"
             )
-        bounds = self.interval
-        first = starts[np.arange(settings.chains) % len(starts)]
-        bias = self._bias(*(bounds or (-1.0, 1.0)), np.zeros(settings.grid + 1), np.zeros(settings.grid + 1))
-        arguments = (np.uint32(0), np.uint32(0), first, bias)
-        static = (self.path.log_q, bounds, kept, settings.max_depth)
-        program, compiling = compiled_once(_adaptation, static, arguments)
-        rounds: list[ChainDraws] = []
-        history: list[RoundRecord] = []
-        counts, tail = Counts(), float("nan")
-        grid: FloatArray = np.arange(2.0)
-        log_p: FloatArray = np.zeros(2)
-        try:
-            for index in range(settings.adaptations):
-                out = program(np.uint32(self.seed % 2**32), np.uint32(index), first, bias)
-                rounds.append(jax.device_get(out))
-                counts = counts + Counts(int(rounds[-1].gradients.sum()), 0)
-                old = (grid, log_p)
-                grid, log_p = self._smoothed(rounds)
-                at = np.asarray(rounds[-1].lam).ravel()
-                tail = khat(np.interp(at, grid, log_p) - np.interp(at, *old)).value
-                history.append(_line(counts, tail, rounds[-1], grid, log_p))
-                progress.round(history[-1])
-                # k-hat does not see what was never visited.
-                if settings.stop and index > 0 and tail < settings.khat and _covered(rounds, grid) == 1.0:
-                    break
-                bias = self._bias(grid[0], grid[-1], log_p, self._log_target(rounds, grid))
-        finally:
-            progress.finish()
-        seconds = {"compile": compiling, "adapt": time.perf_counter() - begin - compiling}
-        return self._fit(rounds, tuple(history), bias, tail, counts, seconds)
+        return kept
+
+    def compiled(self, starts: FloatArray) -> tuple[Callable[[int, Bias], ChainDraws], float]:
+        """One adaptation as a function of its number and the bias, from ``starts`` (n, dim), and seconds it took."""
+        first = starts[np.arange(self.settings.chains) % len(starts)]
+        static = (self.path.log_q, self.interval, self.kept, self.settings.max_depth)
+        arguments = (np.uint32(0), np.uint32(0), first, self.flat_bias())
+        program, seconds = compiled_once(_adaptation, static, arguments)
+        word = np.uint32(self.seed % 2**32)
+        return lambda number, bias: jax.device_get(program(word, np.uint32(number), first, bias)), seconds
+
+    def flat_bias(self) -> Bias:
+        """No bias yet."""
+        flat = np.zeros(self.settings.grid + 1)
+        return self._bias(*(self.interval or (-1.0, 1.0)), flat, flat)
+
+    def bias_after(self, rounds: list[ChainDraws]) -> Bias:
+        """The bias for the adaptation that comes after ``rounds``."""
+        if not rounds:
+            return self.flat_bias()
+        grid, log_p = self.smoothed(rounds)
+        return self._bias(grid[0], grid[-1], log_p, self._log_target(rounds, grid))
+
+    def posterior(self, rounds: list[ChainDraws]) -> FloatArray:
+        """Flat draws of the posterior, shape (chain, draw, dim), thinned from those of the last adaptation."""
+        return thinned(*self._along(rounds), seed=self.seed)
+
+    def _along(self, rounds: list[ChainDraws]) -> tuple[FloatArray, FloatArray]:
+        """Flat draws of the last adaptation (iterations, chains, dim), and their log weights to the target."""
+        theta, lam = (np.swapaxes(np.asarray(x), 0, 1) for x in (rounds[-1].theta, rounds[-1].lam))
+        flat = join_flat(self.path, theta.reshape(-1, theta.shape[-1]), lam.ravel()).reshape(*lam.shape, -1)
+        bias = self.bias_after(rounds[:-1])
+        return flat, -np.asarray(jax.vmap(bias)(jnp.asarray(lam.ravel()))).reshape(lam.shape)
 
     def _bias(self, low: float, high: float, log_p: FloatArray, log_target: FloatArray) -> Bias:
         t = np.linspace(0.0, 1.0, self.settings.grid + 1)
@@ -136,7 +137,7 @@ class PaperMargin:
         target = PiecewiseLinear.fit(t, log_target - log_target[0])
         return Bias(jnp.asarray(low, float), jnp.asarray(high, float), kernels, target)
 
-    def _smoothed(self, rounds: list[ChainDraws]) -> tuple[FloatArray, FloatArray]:
+    def smoothed(self, rounds: list[ChainDraws]) -> tuple[FloatArray, FloatArray]:
         """Path sampling from the draws of all adaptations (eq. path1) on a grid over what they have seen."""
         lam, u = (
             np.concatenate([np.ravel(x) for x in part]) for part in zip(*((r.lam, r.u) for r in rounds), strict=True)
@@ -157,28 +158,26 @@ class PaperMargin:
         cells = np.interp((np.arange(self.settings.grid) + 0.5) / self.settings.grid * WINDOWS, seen + 0.5, root)
         return self.target.log_density(grid, cells, cells)
 
-    def _fit(
+    def fit(
         self,
         rounds: list[ChainDraws],
         history: tuple[RoundRecord, ...],
-        bias: Bias,
-        tail: float,
         counts: Counts,
         seconds: dict[str, float],
-    ) -> tuple[MarginFit, FloatArray]:
+    ) -> MarginFit:
+        """What the adaptations give."""
+        tail = history[-1].khat
         model, last = self.model, rounds[-1]
-        grid, _ = self._smoothed(rounds)
+        grid, _ = self.smoothed(rounds)
         curves = _curves(rounds, grid)
-        theta, lam = (np.swapaxes(np.asarray(x), 0, 1) for x in (last.theta, last.lam))
-        flat = join_flat(self.path, theta.reshape(-1, theta.shape[-1]), lam.ravel()).reshape(*lam.shape, -1)
-        log_weight = -np.asarray(jax.vmap(bias)(jnp.asarray(lam.ravel()))).reshape(lam.shape)
+        flat, log_weight = self._along(rounds)
         posterior = thinned(flat, log_weight, seed=self.seed)
         rhat, bulk, ess_tail = gates.rhat_ess(np.asarray(last.lam)[..., None])
         passed = bool(tail < self.settings.khat)
         message = (
             f"k-hat of the ratio of successive marginals is {tail:.2f}, not below {self.settings.khat}; {gates.MORE}."
         )
-        covered = _covered(rounds, grid)
+        covered = covered_share(rounds, grid)
         unseen = f"Only {100 * covered:.0f}% of the margin was visited; {gates.MORE}."
         checks = (
             Check("coverage", covered, 1.0, covered == 1.0, "" if covered == 1.0 else unseen),
@@ -208,7 +207,7 @@ class PaperMargin:
         )
         along = np.swapaxes(flat, 0, 1)
         chains = {"chain": np.arange(len(last.lam)), "iteration": np.arange(np.shape(last.lam)[1])}
-        fit = MarginFit(
+        return MarginFit(
             posterior=draws_dataset(model, posterior),
             base=draws_dataset(model, posterior[:, :0]),
             path=xr.Dataset(
@@ -237,10 +236,9 @@ class PaperMargin:
             draws=draws_dataset(model, along).assign(log_weight=(("chain", "draw"), log_weight.T)),
             evidence=LogEvidence(float("nan"), float("nan")),
         )
-        return fit, posterior.reshape(-1, model.dim)
 
 
-def _covered(rounds: list[ChainDraws], grid: FloatArray) -> float:
+def covered_share(rounds: list[ChainDraws], grid: FloatArray) -> float:
     """Share of the windows of the margin that any draw has come to."""
     lam = np.concatenate([np.ravel(r.lam) for r in rounds])
     return float(np.mean(np.histogram(lam, WINDOWS, (grid[0], grid[-1]))[0] > 0))
@@ -267,19 +265,6 @@ def _curves(rounds: list[ChainDraws], grid: FloatArray) -> Curves:
 
     without = np.array([curve(group != g) for g in range(2 * chains)])
     return Curves(grid, curve(group >= 0), without)
-
-
-def _line(counts: Counts, tail: float, draws: ChainDraws, grid: FloatArray, log_p: FloatArray) -> RoundRecord:
-    return RoundRecord(
-        phase="adapt",
-        gradients=counts.gradients,
-        tours=0,
-        log_z=float(log_p[-1] - log_p[0]),
-        log_z_se=float("nan"),
-        khat=tail,
-        acceptance=float(np.mean(draws.acceptance)),
-        curve=LogZ(grid, log_p, np.full(len(grid), np.nan)),
-    )
 
 
 def _adaptation(

@@ -6,7 +6,9 @@ had not reached equilibrium at every lam, and its gradients, taken along a poore
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -42,6 +44,14 @@ class Pool:
         if excess > 0:
             del self._draws[:excess], self._slopes[:excess]
             self._dropped += excess
+
+    def state(self) -> dict[str, Any]:
+        """What it holds, as plain records and arrays."""
+        return {"slopes": self._slopes, "draws": self._draws, "dropped": self._dropped}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Hold what another held."""
+        self._slopes, self._draws, self._dropped = state["slopes"], state["draws"], state["dropped"]
 
     def draws(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """(lam, theta, gradient) of the rounds kept, thinned to a bounded number."""

@@ -1,0 +1,281 @@
+"""Margins, paths and the paper's engine go on from any round as if they had never stopped, and beyond their budget."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from kept_runs import assert_same
+from test_resume import Interrupting
+
+import pathtemp as pt
+from pathtemp.checkpoint import keeper
+from pathtemp.checkpoint.file import before, read_last
+from pathtemp.layout import Layout
+from pathtemp.settings import PAPER, Settings
+from pathtemp.transforms import Positive
+
+SMALL = Settings(chains=8, iterations=8)
+PAPER_SMALL = PAPER.replace(draws=200, chains=2, adaptations=3, stop=False, max_depth=5)
+
+
+def neck(scale: float = 1.0) -> pt.Model:
+    """A funnel: log tau ~ normal(0, scale), x ~ normal(0, tau)."""
+    layout = Layout({"tau": (), "x": (2,)}, {"tau": Positive()})
+
+    def log_target(v: jax.Array) -> jax.Array:
+        return -0.5 * (v[0] / scale) ** 2 - jnp.sum(0.5 * (v[1:] * jnp.exp(-v[0])) ** 2 + v[0])
+
+    return pt.Model(lambda v: -0.5 * jnp.sum(v**2), log_target, layout, name="neck")
+
+
+def moving(theta: jax.Array, lam: jax.Array, at: jax.Array) -> jax.Array:
+    """A normal that moves and widens."""
+    return -0.5 * jnp.sum(((theta - at * lam) * jnp.exp(-lam)) ** 2)
+
+
+def log_law(x: np.ndarray) -> np.ndarray:
+    """A target marginal of tau."""
+    return -0.5 * np.log(x) ** 2 - np.log(x)
+
+
+NECK, OTHER = neck(), neck(2.0)
+MARGIN = {"settings": SMALL, "budget": 9000, "seed": 2, "progress": False}
+AT = jnp.array([2.0, -1.0])
+OWN = pt.Margin(lambda p: jnp.log(p["tau"]), lambda v, p: jnp.exp(v), replaces="tau", name="log tau")
+
+
+@dataclass(frozen=True)
+class Kind:
+    """How a run of one kind is begun, resumed, and resumed wrongly."""
+
+    begin: Callable[..., pt.Fit]
+    again: Callable[[Path], pt.Fit]
+    wrong: Callable[[Path], pt.Fit]
+
+
+KINDS = {
+    "margin": Kind(
+        lambda **how: pt.divide_and_conquer(NECK, margin="tau", **{**MARGIN, **how}),
+        lambda place: pt.resume(place, NECK, progress=False),
+        lambda place: pt.resume(place, OTHER, progress=False),
+    ),
+    "given margin": Kind(
+        lambda **how: pt.divide_and_conquer(
+            NECK, margin=OWN, interval=(-3.0, 3.0), target_marginal=lambda x: -0.1 * x**2, **{**MARGIN, **how}
+        ),
+        lambda place: pt.resume(place, NECK, margin=OWN, target_marginal=lambda x: -0.1 * x**2, progress=False),
+        lambda place: pt.resume(place, OTHER, margin=OWN, target_marginal=log_law, progress=False),
+    ),
+    "path": Kind(
+        lambda **how: pt.path_sample(moving, 2, (0.0, 1.0), args=(AT,), **{**MARGIN, **how}),
+        lambda place: pt.resume(place, log_q=moving, args=(AT,), progress=False),
+        lambda place: pt.resume(place, log_q=moving, args=(AT + 1.0,), progress=False),
+    ),
+    "paper": Kind(
+        lambda **how: pt.temper(NECK, **{"settings": PAPER_SMALL, "seed": 2, "progress": False, **how}),
+        lambda place: pt.resume(place, NECK, progress=False),
+        lambda place: pt.resume(place, OTHER, progress=False),
+    ),
+    "paper's margin": Kind(
+        lambda **how: pt.divide_and_conquer(
+            NECK, margin="tau", **{"settings": PAPER_SMALL, "seed": 2, "progress": False, **how}
+        ),
+        lambda place: pt.resume(place, NECK, progress=False),
+        lambda place: pt.resume(place, OTHER, progress=False),
+    ),
+}
+
+
+Kept = tuple[Kind, pt.Fit, list[Path]]
+
+
+@pytest.fixture(scope="module", params=list(KINDS))
+def kept(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Kept:
+    """A run of each kind, and copies of its checkpoint as it was after each round."""
+    kind, folder = KINDS[request.param], tmp_path_factory.mktemp("kept")
+    copies: list[Path] = []
+    write = keeper.write
+
+    def and_copy(place: Path, record: Any) -> None:
+        write(place, record)
+        copies.append(folder / f"after-{len(copies)}.nc")
+        shutil.copy(place, copies[-1])
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(keeper, "write", and_copy)
+        fit = kind.begin(checkpoint=folder / "run.nc")
+    return kind, fit, copies
+
+
+def same(one: pt.Fit, other: pt.Fit) -> None:
+    """Bit by bit."""
+    assert_same(one, other)
+    if isinstance(one, pt.MarginFit):
+        assert isinstance(other, pt.MarginFit)
+        assert one.marginal is not None
+        assert other.marginal is not None
+        assert one.marginal.without.tobytes() == other.marginal.without.tobytes()
+        np.testing.assert_array_equal(one.log_marginal_likelihood, other.log_marginal_likelihood)
+
+
+def test_it_goes_on_from_every_round(kept: Kept, tmp_path: Path) -> None:
+    kind, fit, copies = kept
+    assert len(copies) >= 3
+    for copy in {copies[0], copies[len(copies) // 2], copies[-2], copies[-1]}:
+        place = Path(shutil.copy(copy, tmp_path / "run.nc"))
+        same(fit, kind.again(place))
+        place.unlink()
+        before(place).unlink(missing_ok=True)
+
+
+def test_without_a_checkpoint_it_is_the_same(kept: Kept) -> None:
+    kind, fit, _ = kept
+    same(fit, kind.begin())
+
+
+def test_a_cut_file_is_refused_and_the_one_before_is_used(kept: Kept, tmp_path: Path) -> None:
+    kind, fit, copies = kept
+    content, place = copies[-1].read_bytes(), tmp_path / "run.nc"
+    for length in (0, len(content) // 2, len(content) - 1):
+        place.write_bytes(content[:length])
+        with pytest.raises(pt.InputError, match=r"^resume: .*(cut short|checksum)"):
+            kind.again(place)
+    shutil.copy(copies[-2], before(place))
+    with pytest.warns(UserWarning, match="going on from one round earlier"):
+        same(fit, kind.again(place))
+
+
+def test_another_model_is_refused(kept: Kept) -> None:
+    kind, _, copies = kept
+    with pytest.raises(pt.InputError, match="are not those in the file; give the model"):
+        kind.wrong(copies[1])
+
+
+@pytest.mark.parametrize("early", [True, False])
+def test_ctrl_c_gives_the_fit_so_far(kept: Kept, tmp_path: Path, early: bool) -> None:
+    kind, whole, _ = kept
+    place = tmp_path / "run.nc"
+    fit = kind.begin(checkpoint=place, progress=Interrupting(2 if early else len(whole.history) - 1))
+    assert not fit.converged
+    assert "The run was interrupted after" in fit.warnings[0]
+    assert "pt.resume on its checkpoint" in fit.warnings[0]
+    same(whole, kind.again(place))
+    if fit.continuation is not None:
+        longer = fit.extend(budget=3000)
+        assert "finished" not in [check.name for check in longer.diagnostics.checks]
+
+
+@pytest.mark.parametrize("name", ["margin", "path"])
+def test_extending_goes_on_where_the_run_stopped(name: str) -> None:
+    begin = KINDS[name].begin
+    one, two = begin(), begin()
+    round_gradients = 8 * 8 * 2.5
+    longer = one.extend(budget=12.5 * round_gradients)
+    twice = two.extend(budget=6.2 * round_gradients)
+    twice = twice.extend(budget=longer.counts.gradients - twice.counts.gradients + 0.5 * round_gradients)
+    np.testing.assert_array_equal(
+        longer.posterior["x" if name == "margin" else "theta"], twice.posterior["x" if name == "margin" else "theta"]
+    )
+    assert longer.log_z.mean.tobytes() == twice.log_z.mean.tobytes()
+    assert longer.counts.gradients == twice.counts.gradients > one.counts.gradients
+    # All frozen rounds of the first part are in it.
+    first = one.path["a"].values
+    np.testing.assert_array_equal(longer.path["a"].values[:, : first.shape[1]], first)
+
+
+def test_errors_shrink_honestly_as_a_margin_is_extended() -> None:
+    z, ratio = [], []
+    for seed in range(5):
+        fit = pt.divide_and_conquer(NECK, margin="tau", settings=SMALL, budget=9000, seed=seed, progress=False)
+        longer = fit.extend(budget=27_000)
+        for one in (fit, longer):
+            assert one.marginal is not None
+        exact = float(np.exp(1.96))
+        upper, first = longer.marginal.quantile(0.975002), fit.marginal.quantile(0.975002)  # type: ignore[union-attr]
+        z.append(float((upper.value - exact) / upper.se))
+        ratio.append(float(upper.se / first.se))
+    assert np.sqrt(np.mean(np.square(z))) < 2.0
+    assert np.median(ratio) < 0.75
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ({"budget": 10}, "extend: budget must be 160 gradient evaluations at least"),
+        ({"draws": 10}, "extend: give budget= alone"),
+        ({}, "extend: give budget= alone"),
+    ],
+)
+def test_extensions_that_are_refused(how: dict[str, Any], message: str) -> None:
+    fit = KINDS["margin"].begin()
+    with pytest.raises(pt.InputError, match=message):
+        fit.extend(**how)
+
+
+def test_what_cannot_be_extended_says_so(tmp_path: Path) -> None:
+    fit = KINDS["paper's margin"].begin()
+    with pytest.raises(pt.InputError, match="made by the default engine"):
+        fit.extend(budget=10_000)
+    fit.save(tmp_path / "fit.nc")
+    with pytest.raises(pt.InputError, match=r"run pt\.divide_and_conquer again"):
+        pt.load(tmp_path / "fit.nc").extend(budget=10_000)
+
+
+def test_each_kind_of_file_takes_its_own(tmp_path: Path) -> None:
+    margin, path = tmp_path / "margin.nc", tmp_path / "path.nc"
+    KINDS["margin"].begin(checkpoint=margin)
+    KINDS["path"].begin(checkpoint=path)
+    for call, message in (
+        (lambda: pt.resume(margin, NECK, log_q=moving), "log_q: the checkpoint is of pt.divide_and_conquer"),
+        (lambda: pt.resume(margin, NECK, margin=OWN), "margin: the checkpoint is of 'tau', by its name"),
+        (lambda: pt.resume(margin, NECK, target_marginal=log_law), "target_marginal: give the function that the run"),
+        (lambda: pt.resume(path), "holds no function; give log_q="),
+        (lambda: pt.resume(path, log_q=moving, margin=OWN), "margin: the checkpoint is of pt.path_sample"),
+        (lambda: pt.resume(margin), "holds no model"),
+    ):
+        with pytest.raises(pt.InputError, match=message):
+            call()
+    with pytest.raises(pt.InputError, match="checkpoint: it is of one margin"):
+        pt.divide_and_conquer(NECK, margin=["tau", "x[0]"], checkpoint=tmp_path / "both.nc")
+
+
+CHILD = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from pathlib import Path
+from test_steps import KINDS
+from pathtemp.checkpoint import keeper
+
+write = keeper.write
+def and_say(place, record):
+    write(place, record)
+    print(record["state"]["walk"]["rounds"], flush=True)
+
+keeper.write = and_say
+KINDS["margin"].begin(checkpoint=Path(sys.argv[2]))
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no SIGKILL here")
+def test_a_killed_run_along_a_margin_goes_on(tmp_path: Path) -> None:
+    place = tmp_path / "run.nc"
+    command = [sys.executable, "-c", CHILD, str(Path(__file__).parent), str(place)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ | {"PATHTEMP_CACHE": ""}) as child:
+        assert child.stdout is not None
+        told = [child.stdout.readline() for _ in range(5)]
+        child.send_signal(signal.SIGKILL)
+        told += child.stdout.readlines()
+    assert read_last(place)["state"]["walk"]["rounds"] >= int(told[-1])
+    same(KINDS["margin"].begin(), KINDS["margin"].again(place))
