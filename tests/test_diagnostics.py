@@ -42,6 +42,7 @@ GOOD: dict[str, Callable[[], Check]] = {
     "effective tours": lambda: gates.check_effective_tours(EXPONENTIAL[:200]),
     "long tours": lambda: gates.check_long_tours(EXPONENTIAL),
     "long tours, many": lambda: gates.check_long_tours(np.concatenate([np.ones(5000), np.full(50, 200.0)])),
+    "long tours, ended and tiny": lambda: gates.check_long_tours(np.append(np.tile(EXPONENTIAL, 4), 150.0)),
     "long tours, none": lambda: gates.check_long_tours(np.empty(0)),
     "lost": lambda: gates.check_lost(NORMAL[:200], NORMAL[200:]),
     "lost, no early draws": lambda: gates.check_lost(np.empty((0, 3)), NORMAL),
@@ -77,6 +78,10 @@ BAD: dict[str, tuple[Callable[[], Check], list[str]]] = {
     "long tours": (
         lambda: gates.check_long_tours(np.concatenate([EXPONENTIAL, [200.0, 300.0]])),
         ["2 of 2002", "300", "lam = 1"],
+    ),
+    "long tours, tiny but not ended": (
+        lambda: gates.check_long_tours(np.tile(EXPONENTIAL, 4), np.array([150.0])),
+        ["1 of 8001", "150", "lam = 1"],
     ),
     "lost place": (lambda: gates.check_lost(with_point(0.0, 25.0, -1.0), NORMAL), ["1 of 201", "lam = 1"]),
     "lost peak": (lambda: gates.check_lost(with_point(0.0, 0.0, 9.0), NORMAL), ["1 of 201", "lam = 1"]),

@@ -14,6 +14,7 @@ from pathtemp._types import FloatArray
 from pathtemp.anneal import Level, MovesShape, anneal, chart_of, equilibrate, make_moves
 from pathtemp.compilation import compiled_once
 from pathtemp.curve import LogZ
+from pathtemp.kernels.legs import Legs
 from pathtemp.kernels.rounds import (
     Record,
     RoundShape,
@@ -26,7 +27,17 @@ from pathtemp.kernels.rounds import (
 )
 from pathtemp.kernels.transported_hmc import ChainState, KernelParameters
 from pathtemp.learn import FULL_DIM
-from pathtemp.learner import Pool, adapt_step, cells_for, fit_kernel, from_level, mean_log_scale, path_length
+from pathtemp.learner import (
+    Pool,
+    adapt_legs,
+    adapt_step,
+    cells_for,
+    fit_kernel,
+    from_level,
+    mean_log_scale,
+    path_length,
+    with_leg_steps,
+)
 from pathtemp.links import A_MAX, A_MIN, MetricLink
 from pathtemp.model import Model
 from pathtemp.paths.geometric import GeometricPath
@@ -206,15 +217,15 @@ class Engine:
         return self.settings.round_gradients_in(self.model.dim)
 
     def adapt_steps(self, record: Record) -> None:
-        """Move the step sizes towards the target acceptance."""
+        """Move the step sizes towards the target acceptance, those of all legs of a mixture alike."""
+        old, gain = self.parameters, 1.5 / np.sqrt(self.rounds)
         log_step = adapt_step(
-            np.asarray(self.parameters.log_step),
-            record.position,
-            record.acceptance,
-            target=self.settings.acceptance,
-            gain=1.5 / np.sqrt(self.rounds),
+            np.asarray(old.log_step), record.position, record.acceptance, target=self.settings.acceptance, gain=gain
         )
-        self.parameters = replace(self.parameters, log_step=jnp.asarray(log_step))
+        leg_step = old.leg_step
+        if leg_step is not None:
+            leg_step = jnp.asarray(adapt_legs(np.asarray(leg_step), record.leg, record.acceptance, gain=gain))
+        self.parameters = replace(old, log_step=jnp.asarray(log_step), leg_step=leg_step)
 
     def refit(self) -> float:
         """Fit everything to the pooled draws; returns the largest change of log c along the path."""
@@ -222,7 +233,8 @@ class Engine:
         positions = np.linspace(0.0, 1.0, len(old.log_step))
         along_orbit = self._orbit_curve()
         self.pool.trim(0.5 if bool(old.pinned) else 1 / 3)
-        self._fit(np.asarray(old.log_step) + mean_log_scale(old.transport), old.link.host_at(positions))
+        in_theta = 0.0 if old.leg_step is not None else mean_log_scale(old.transport)
+        self._fit(np.asarray(old.log_step) + in_theta, old.link.host_at(positions), old)
         if along_orbit is not None:
             log_c = jnp.asarray(along_orbit(np.asarray(self.parameters.link.nodes)))
             self.parameters = replace(self.parameters, prior=replace(self.parameters.prior, log_c=log_c))
@@ -244,15 +256,19 @@ class Engine:
         curve = self.curves()["along the orbit"]
         return curve if np.isfinite(curve.mean).all() and np.isfinite(curve.stderr).all() else None
 
-    def _fit(self, log_step: FloatArray, step_lam: FloatArray) -> None:
-        self.parameters = fit_kernel(
+    def _fit(self, log_step: FloatArray, step_lam: FloatArray, old: KernelParameters | None = None) -> None:
+        legs = self.path.log_base
+        new = fit_kernel(
             self.pool,
             cells=self.cells,
-            full=self.full,
+            full=self.full and not isinstance(legs, Legs),
             log_step=log_step,
             step_lam=step_lam,
             marginal=self.settings.marginal,
         )
+        if isinstance(legs, Legs):
+            new = with_leg_steps(new, legs.count, old)
+        self.parameters = new
 
     def pin(self, pinned: bool) -> None:
         """Hold every chain at its lam, or let go."""

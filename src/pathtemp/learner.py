@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import jax.numpy as jnp
 import numpy as np
@@ -205,6 +205,33 @@ def mean_log_scale(transport: Transport) -> FloatArray:
     if transport.gain is not None:
         log_det = log_det + np.sum(np.log1p(transport.gain), axis=1)
     return np.asarray(log_det / transport.location.shape[1])
+
+
+def with_leg_steps(new: KernelParameters, legs: int, old: KernelParameters | None) -> KernelParameters:
+    """Fitted parameters with step sizes in the units of the local maps of ``legs`` legs.
+
+    The local maps stay what they are, so that their steps do; only the last leg goes with the transport, whose scales
+    are learned anew. At first all are those that suit a standard normal.
+    """
+    dim = new.transport.location.shape[1]
+    plain = new.log_step + mean_log_scale(new.transport)
+    if old is None:
+        return replace(new, log_step=jnp.full(len(plain), -0.25 * np.log(dim)), leg_step=jnp.zeros(legs))
+    assert old.leg_step is not None
+    change = np.mean(mean_log_scale(old.transport) - mean_log_scale(new.transport))
+    return replace(new, log_step=plain, leg_step=old.leg_step.at[-1].add(change))
+
+
+def adapt_legs(leg_step: FloatArray, leg: HostArray, acceptance: HostArray, *, gain: float) -> FloatArray:
+    """Move the log step factor of each leg that made moves towards the mean acceptance of all.
+
+    >>> adapt_legs(np.zeros(3), np.array([0, 0, 2]), np.array([1.0, 0.8, 0.6]), gain=1.0).round(2).tolist()
+    [0.1, 0.0, -0.2]
+    """
+    count = np.bincount(np.ravel(leg), minlength=len(leg_step))
+    total = np.bincount(np.ravel(leg), np.ravel(acceptance), minlength=len(leg_step))
+    mean = np.where(count > 0, total / np.maximum(count, 1), np.mean(acceptance))
+    return leg_step + gain * (mean - np.mean(acceptance))
 
 
 def adapt_step(

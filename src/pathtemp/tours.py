@@ -104,12 +104,12 @@ class TargetVisits:
             self._current = np.where(base, 0.0, self._current) + target
         self._finished.append(np.concatenate(ended))
 
-    def values(self) -> FloatArray:
-        """Target draws of every tour that had any, those under way included.
+    def values(self) -> tuple[FloatArray, FloatArray]:
+        """Target draws of every tour that had any: of those that have ended, and of those under way.
 
         >>> visits = TargetVisits(1)
-        >>> visits.add(np.array([[1], [0], [0], [1]], bool), np.array([[0], [1], [1], [0]], bool))
-        >>> visits.values().tolist()
-        [2.0]
+        >>> visits.add(np.array([[1], [0], [0], [1], [0]], bool), np.array([[0], [1], [1], [0], [1]], bool))
+        >>> [part.tolist() for part in visits.values()]
+        [[2.0], [1.0]]
         """
-        return np.concatenate([*self._finished, self._current[self._current > 0]])
+        return np.concatenate([np.empty(0), *self._finished]), self._current[self._current > 0]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Any
 
@@ -11,6 +11,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from scipy import stats
+from scipy.interpolate import CubicSpline
+from scipy.special import logsumexp
 
 from pathtemp._types import Array, FloatArray, Key
 from pathtemp.kernels.lam_given_theta import PseudoPrior
@@ -18,6 +20,8 @@ from pathtemp.kernels.transport import Transport
 from pathtemp.layout import Layout
 from pathtemp.links import A_MAX, A_MIN, MetricLink
 from pathtemp.model import Model
+from pathtemp.modes.local import from_covariance
+from pathtemp.modes.mixture_base import mixture_base
 from pathtemp.paths.geometric import GeometricPath
 from pathtemp.testing import Problem, beta_binomial, gaussian_mixture
 
@@ -83,10 +87,55 @@ def _correlated() -> Problem:
     return Problem(name="correlated", model=model, log_z=log_z, sample_at=sample_at)
 
 
+def _legs() -> Problem:
+    """Two dimensions; the base is a mixture of two laws, one heavy-tailed, that overlap, and of a wide normal."""
+    target = gaussian_mixture(
+        [0.35, 0.65], [[-1.0, 0.3], [1.2, -0.4]], covariances=[[[0.5, 0.3], [0.3, 0.4]], [[0.8, -0.2], [-0.2, 0.3]]]
+    )
+    laws = [
+        from_covariance(np.array([-0.7, 0.0]), np.array([[0.9, 0.5], [0.5, 0.7]]), 0.0),
+        replace(from_covariance(np.array([0.9, -0.2]), np.array([[0.6, 0.1], [0.1, 0.5]]), 0.0), heavy=True),
+    ]
+
+    def log_user(x: Array) -> Array:
+        return jnp.asarray(-0.5 * jnp.sum(x**2) / 9.0 - np.log(9.0 * 2.0 * np.pi))
+
+    def sample_user(key: Key) -> Array:
+        return 3.0 * jax.random.normal(key, (2,))
+
+    base, sample_base = mixture_base(laws, np.array([0.3, 0.7]), log_user, sample_user)
+    path = GeometricPath(base, target.model.log_target)
+    energies = jax.jit(jax.vmap(path.energies))
+    # The trapezoid is exact for what falls off so fast.
+    line = np.linspace(-16.0, 16.0, 401)
+    grid = np.asarray(energies(np.stack(np.meshgrid(line, line), axis=-1).reshape(-1, 2)))
+    lams = np.linspace(0.0, 1.0, 65)
+    log_cell = 2.0 * np.log(line[1] - line[0])
+    curve = CubicSpline(lams, [logsumexp((1 - l) * grid[:, 0] + l * grid[:, 1]) + log_cell for l in lams])
+    highest = float(np.max(grid[:, 1] - grid[:, 0])) + 0.01
+
+    def sample_at(rng: np.random.Generator, lam: FloatArray) -> FloatArray:
+        """Rejection from the base, by the bound of the ratio of target and base."""
+        out, left = np.empty((len(lam), 2)), np.arange(len(lam))
+        draw = jax.jit(jax.vmap(sample_base))
+        while len(left):
+            theta = np.asarray(draw(jax.random.split(jax.random.key(int(rng.integers(2**31))), len(lam))))[: len(left)]
+            values = np.asarray(energies(theta))
+            log_keep = lam[left] * (values[:, 1] - values[:, 0] - highest)
+            kept = np.log(rng.uniform(size=len(left))) < log_keep
+            out[left[kept]] = theta[kept]
+            left = left[~kept]
+        return out
+
+    model = Model(base, target.model.log_target, Layout({"theta": (2,)}), sample_base, name="legs")
+    return Problem(name="legs", model=model, log_z=lambda lam: np.asarray(curve(lam)), sample_at=sample_at)
+
+
 PROBLEMS: dict[str, Callable[[], Problem]] = {
     "mixture": cache(_mixture),
     "beta_binomial": cache(lambda: beta_binomial("easy")),
     "correlated": cache(_correlated),
+    "legs": cache(_legs),
 }
 
 

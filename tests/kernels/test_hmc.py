@@ -117,7 +117,7 @@ def one_move(name: str, *, full: bool, step: float, steps: int) -> tuple[float, 
 
 
 # Step sizes that reject between a fifth and two fifths.
-STEPS = {"mixture": 1.3, "beta_binomial": 0.6, "correlated": 0.57}
+STEPS = {"mixture": 1.3, "beta_binomial": 0.6, "correlated": 0.57, "legs": 1.2}
 
 
 @pytest.mark.parametrize("steps", [1, 3])

@@ -30,6 +30,7 @@ def steps_of(rng: np.random.Generator, iterations: int) -> list[Step]:
             orbit_masses=jnp.asarray(rng.dirichlet(np.ones(CELLS + 2), size=CHAINS)),
             plain_masses=jnp.asarray(rng.dirichlet(np.ones(CELLS + 2), size=CHAINS)),
             rejected=blank,
+            leg=blank,
         )
         for _ in range(iterations)
     ]

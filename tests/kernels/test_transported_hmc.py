@@ -13,8 +13,9 @@ import pytest
 from stationary import ACCEPTED, CHAINS, PROBLEMS, QUICK, REFUSED, exact_draws, law, rough_transport, worst_p_value
 
 from pathtemp._types import Key, Sampler
-from pathtemp.kernels import hmc, lam_given_theta, transported_hmc
+from pathtemp.kernels import hmc, lam_along_orbit, lam_given_theta, transported_hmc
 from pathtemp.kernels.lam_given_theta import PseudoPrior
+from pathtemp.kernels.legs import Legs, LegTransport
 from pathtemp.kernels.transport import AffineMap, Transport
 from pathtemp.kernels.transported_hmc import ChainState, KernelParameters, Step
 from pathtemp.links import MetricLink
@@ -25,19 +26,23 @@ LOG_STEP = {
     "mixture": np.log([1.6, 1.2, 1.2, 1.0]),
     "beta_binomial": np.log([1.2, 0.9, 0.6, 0.45]),
     "correlated": np.log([0.7, 0.6, 0.5, 0.45]),
+    "legs": np.log([1.3, 1.3, 1.2, 1.2]),
 }
 Kernel = Callable[..., tuple[ChainState, Step]]
 
 
 def parameters(name: str, *, full: bool = True, orbit: bool = True, pinned: bool = False) -> KernelParameters:
     exact = law(name)
+    base = exact.problem.model.log_base
+    legs = base.count if isinstance(base, Legs) else 0
     return KernelParameters(
         exact.link,
         exact.prior,
-        rough_transport(exact.problem.model.dim, full=full, size=0.4, seed=1),
+        rough_transport(exact.problem.model.dim, full=full and not legs, size=0.4, seed=1),
         jnp.asarray(LOG_STEP[name]),
         orbit=jnp.asarray(orbit),
         pinned=jnp.asarray(pinned),
+        leg_step=jnp.linspace(-0.3, 0.3, legs) if legs else None,
     )
 
 
@@ -102,6 +107,9 @@ def rejected_share(made: Step) -> float:
         ("correlated", True, False, True, 2, 0.25),
         ("correlated", True, False, False, 2, 1.0),
         ("correlated", False, True, True, 2, 0.125),
+        ("legs", True, False, True, 2, 1.0),
+        ("legs", True, False, True, 1, 0.25),
+        ("legs", False, False, False, 2, 1.0),
     ],
 )
 def test_one_iteration_from_the_exact_law_stays_in_it(
@@ -251,6 +259,33 @@ def test_a_planted_bug_is_seen(
     iterate = kernel("correlated", law("correlated").problem.model.sample_base)
     # The other moves repair part of what one breaks, so a few iterations let it add up.
     assert move("correlated", iterate, parameters("correlated"), width=width, iterations=6)[0] < REFUSED
+
+
+def labels_count_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = transported_hmc._label
+    monkeypatch.setattr(transported_hmc, "_label", lambda *arguments: (*right(*arguments)[:3], lam_along_orbit.certain))
+
+
+def labels_that_do_not_look_at_theta(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = lam_given_theta.choose
+    monkeypatch.setattr(lam_given_theta, "choose", lambda u, p: jnp.zeros((), int) if len(p) == 9 else right(u, p))
+
+
+def orbit_of_a_leg_without_its_volume(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = LegTransport.orbit
+    monkeypatch.setattr(LegTransport, "orbit", lambda self, z, s: (right(self, z, s)[0], jnp.zeros(len(s))))
+
+
+@pytest.mark.parametrize(
+    "plant", [labels_count_for_nothing, labels_that_do_not_look_at_theta, orbit_of_a_leg_without_its_volume]
+)
+def test_a_bug_planted_in_the_labels_is_seen(
+    plant: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plant(monkeypatch)
+    # Without exact draws of the base, which repair what the labels break.
+    iterate = kernel("legs", None)
+    assert move("legs", iterate, parameters("legs"), iterations=20)[0] < REFUSED
 
 
 def test_base_draws_of_the_wrong_scale_are_seen() -> None:

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 
 from pathtemp._types import Array
 from pathtemp.kernels.lam_given_theta import PseudoPrior, choose
-from pathtemp.kernels.transport import Transport
+from pathtemp.kernels.legs import OneTransport
 from pathtemp.links import MetricLink, unit
 from pathtemp.paths.geometric import log_density
 
@@ -40,6 +40,11 @@ class OrbitMove(NamedTuple):
     probability: Array
 
 
+def certain(theta: Array, energies: Array) -> Array:
+    """Log probability of the label where there is only one."""
+    return jnp.zeros(())
+
+
 def move(
     u: Array,
     a: Array,
@@ -51,12 +56,14 @@ def move(
     points: int,
     link: MetricLink,
     prior: PseudoPrior,
-    transport: Transport,
+    transport: OneTransport,
     evaluate: Callable[[Array], Array],
+    log_label: Callable[[Array, Array], Array] = certain,
 ) -> OrbitMove:
     """Move a along the orbit of z on ``points`` lattice points ``spacing`` apart; evaluates ``points - 1`` densities.
 
-    ``u`` are two uniforms: the place of a in its window, and the choice among the points.
+    ``u`` are two uniforms: the place of a in its window, and the choice among the points. ``log_label`` of (theta,
+    energies) is the log probability of the label that the transport belongs to.
     """
     place = jnp.floor(u[0] * points).astype(int)
     other = (place + jnp.arange(1, points)) % points
@@ -64,6 +71,7 @@ def move(
     thetas, log_dets = transport.orbit(z, unit(lattice))
     candidates = jnp.concatenate([energies[None], jax.vmap(evaluate)(thetas[1:])])
     log_p = log_density(candidates, link(lattice)) + log_dets - jax.vmap(prior)(lattice)
+    log_p = log_p + jax.vmap(log_label)(thetas, candidates)
     log_p = jnp.where(jnp.isnan(log_p), -jnp.inf, log_p)
     probability = jax.nn.softmax(log_p)
     choice = choose(u[1], probability)

@@ -88,6 +88,8 @@ class Record(NamedTuple):
         Leapfrogs of each iteration, shape (n,).
     rejected
         Number of evaluations without density.
+    leg
+        Labels of HMC moves, shape (n, C).
     """
 
     a: Array
@@ -103,6 +105,7 @@ class Record(NamedTuple):
     plain_jump: Array
     leapfrogs: Array
     rejected: Array
+    leg: Array
 
 
 @dataclass(frozen=True)
@@ -219,6 +222,7 @@ def make_round(
                 "regenerated": made.regenerated,
                 "acceptance": made.acceptance,
                 "position": made.position,
+                "leg": made.leg,
                 "orbit_jump": jnp.mean(made.orbit_jump),
                 "plain_jump": jnp.mean(made.plain_jump),
                 "leapfrogs": steps,

@@ -6,6 +6,7 @@ Every parameter of the kernel is frozen within a round, so each round's kernel i
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -15,6 +16,7 @@ import jax.numpy as jnp
 from pathtemp._types import Array, Key, Sampler
 from pathtemp.kernels import hmc, lam_along_orbit, lam_given_theta
 from pathtemp.kernels.lam_given_theta import PseudoPrior
+from pathtemp.kernels.legs import Legs, LegTransport, OneTransport
 from pathtemp.kernels.transport import Transport
 from pathtemp.links import MetricLink, interpolate, unit
 from pathtemp.paths.geometric import GeometricPath, delta, log_density
@@ -37,6 +39,8 @@ class KernelParameters:
         Whether a moves along the orbit at all.
     pinned
         Whether a is held where it is.
+    leg_step
+        Log factor of the step size of each leg of a mixture base, shape (legs,); None for another base.
     """
 
     link: MetricLink
@@ -45,6 +49,7 @@ class KernelParameters:
     log_step: Array
     orbit: Array
     pinned: Array
+    leg_step: Array | None = None
 
 
 class ChainState(NamedTuple):
@@ -70,6 +75,8 @@ class Step(NamedTuple):
         Conditional probabilities of the K + 2 bins of a, in the two moves.
     rejected
         Number of evaluations without density.
+    leg
+        The label: the leg of a mixture base whose transport was used; 0 for another base.
     """
 
     regenerated: Array
@@ -80,6 +87,7 @@ class Step(NamedTuple):
     orbit_masses: Array
     plain_masses: Array
     rejected: Array
+    leg: Array
 
 
 def jitter(u: Array) -> Array:
@@ -101,9 +109,10 @@ def iterate(
     """One iteration of one chain; ``steps`` leapfrogs, orbit lattice ``spacing`` apart."""
     # Few calls of the generator: each is a large graph to compile.
     key_uniform, key_momentum, key_base = jax.random.split(key, 3)
-    u = jax.random.uniform(key_uniform, (7,))
-    link, prior, transport = parameters.link, parameters.prior, parameters.transport
+    u = jax.random.uniform(key_uniform, (8,))
+    link, prior = parameters.link, parameters.prior
     theta, a, energies = state
+    leg, leg_step, transport, log_label = _label(u[7], theta, parameters, path)
     z = transport.at(unit(a)).inverse(theta)
 
     def along_orbit() -> tuple[Array, Array, Array, Array]:
@@ -119,6 +128,7 @@ def iterate(
             prior=prior,
             transport=transport,
             evaluate=path.energies,
+            log_label=log_label,
         )
         masses = jnp.zeros(link.cells + 2).at[lam_given_theta.bin_of(moved.lattice, link.cells)].add(moved.probability)
         return moved.a, moved.theta, moved.energies, masses
@@ -130,7 +140,7 @@ def iterate(
     a_orbit, theta, energies, orbit_masses = jax.lax.cond(use_orbit, along_orbit, stay)
 
     s, lam = unit(a_orbit), link(a_orbit)
-    step = jitter(u[2]) * jnp.exp(interpolate(parameters.log_step, s))
+    step = jitter(u[2]) * jnp.exp(interpolate(parameters.log_step, s) + leg_step)
     chart = transport.at(s)
     momentum = jax.random.normal(key_momentum, z.shape)
     proposal = hmc.propose(momentum, z, chart, lambda x: path.gradient(x, lam), step, steps)
@@ -138,11 +148,12 @@ def iterate(
     candidate = proposal.theta if sample_base is None else jnp.where(fresh, sample_base(key_base), proposal.theta)
     new_energies = path.energies(candidate)
     log_ratio = log_density(new_energies, lam) - log_density(energies, lam) + proposal.kinetic_fall
+    log_ratio = log_ratio + log_label(candidate, new_energies) - log_label(theta, energies)
     probability = jnp.where(fresh, 1.0, hmc.acceptance(log_ratio))
     accepted = u[3] < probability
     theta, energies = jnp.where(accepted, candidate, theta), jnp.where(accepted, new_energies, energies)
 
-    a_plain, plain_masses = lam_given_theta.draw(u[4:], delta(energies), link, prior)
+    a_plain, plain_masses = lam_given_theta.draw(u[4:7], delta(energies), link, prior)
     a_new = jnp.where(parameters.pinned, a_orbit, a_plain)
     made = Step(
         fresh,
@@ -153,5 +164,23 @@ def iterate(
         orbit_masses,
         plain_masses,
         jnp.sum(new_energies == -jnp.inf),
+        leg,
     )
     return ChainState(theta, a_new, energies), made
+
+
+def _label(
+    u: Array, theta: Array, parameters: KernelParameters, path: GeometricPath
+) -> tuple[Array, Array, OneTransport, Callable[[Array, Array], Array]]:
+    """The label of theta, the log factor of its step size, its transport, and the log probability of the label.
+
+    That of (theta, energies) is the share of the leg in the density of the base. One transport for all, and labels
+    that are certain, for a base without legs.
+    """
+    legs = path.log_base
+    if not isinstance(legs, Legs):
+        return jnp.zeros((), int), jnp.zeros(()), parameters.transport, lam_along_orbit.certain
+    assert parameters.leg_step is not None
+    leg = lam_given_theta.choose(u, jax.nn.softmax(legs.log_legs(theta)))
+    transport = LegTransport(legs, leg, parameters.transport, parameters.link)
+    return leg, parameters.leg_step[leg], transport, lambda theta, energies: legs.log_leg(theta, leg) - energies[0]

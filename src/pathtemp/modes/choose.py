@@ -74,8 +74,12 @@ def with_mixture(model: Model, search: Search) -> Model:
     chosen = legs(search)
     mass = search.shares()[chosen]
     weights = 0.5 * mass / mass.sum() + 0.5 / len(chosen)
-    laws = [search.modes[k].law for k in chosen]
-    base, sample = mixture_base(laws, weights, model.log_base, model.sample_base)
+    laws, shares = [], []
+    for k, weight in zip(chosen, weights, strict=True):
+        for part, law in search.modes[k].parts or ((1.0, search.modes[k].law),):
+            laws.append(law)
+            shares.append(weight * part)
+    base, sample = mixture_base(laws, np.array(shares), model.log_base, model.sample_base)
     return replace(model, log_base=base, sample_base=sample)
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from jax.scipy.special import gammaln, logsumexp
 
 from pathtemp._types import Array, FloatArray, Key, LogDensity, Sampler
+from pathtemp.kernels.transport import AffineMap
 from pathtemp.modes.local import Local
 
 HEAVY_DF = 5
@@ -70,17 +71,42 @@ class MixtureBase:
 
     def __call__(self, theta: Array) -> Array:
         """Log density at ``theta`` (dim,)."""
+        return logsumexp(self.log_legs(theta))
+
+    @property
+    def count(self) -> int:
+        """Number of legs: the components and the user's base, which is the last."""
+        return len(self.log_weight) + 1
+
+    def log_legs(self, theta: Array) -> Array:
+        """Log weighted density of each leg at ``theta`` (dim,), shape (K + 1,)."""
+        local = jax.vmap(self._log_local, (0, None))(jnp.arange(len(self.log_weight)), theta)
+        return jnp.append(local, self.log_safety + self.user(theta))
+
+    def log_leg(self, theta: Array, leg: Array) -> Array:
+        """Log weighted density of one leg."""
+        last = leg == len(self.log_weight)
+        return jnp.where(last, self.log_safety + self.user(theta), self._log_local(leg, theta))
+
+    def local_map(self, leg: Array) -> AffineMap:
+        """The map of a leg from z to theta; of the last component for the user's base, which has none."""
+        return AffineMap(self.centre[leg], self.scale[leg], None, self.basis[leg], self.gain[leg])
+
+    def narrowing(self, lam: Array) -> Array:
+        """Scale of a leg's law at lam relative to lam = 0, where it is inflated.
+
+        Exact for a normal mode: precisions mix linearly on the geometric path.
+        """
+        return 1.0 / jnp.sqrt(1.0 - lam + lam * inflation(self.centre.shape[1]) ** 2)
+
+    def _log_local(self, leg: Array, theta: Array) -> Array:
         dim = theta.shape[0]
-        u = (theta - self.centre) / self.scale
-        along = jnp.einsum("kir,ki->kr", self.basis, u)
-        # |z|^2 for z = u - V (g / (1 + g)) V'u with orthonormal V.
-        square = jnp.sum(u**2, axis=1) + jnp.sum(along**2 * ((1.0 + self.gain) ** -2 - 1.0), axis=1)
+        square = jnp.sum(self.local_map(leg).inverse(theta) ** 2)
         normal = -0.5 * square - 0.5 * dim * float(np.log(2 * np.pi))
         nu = float(HEAVY_DF)
         constant = gammaln(0.5 * (nu + dim)) - gammaln(0.5 * nu) - 0.5 * dim * float(np.log(nu * np.pi))
         student = constant - 0.5 * (nu + dim) * jnp.log1p(square / nu)
-        parts = self.log_weight - self.log_det + jnp.where(self.heavy, student, normal)
-        return jnp.logaddexp(logsumexp(parts), self.log_safety + self.user(theta))
+        return self.log_weight[leg] - self.log_det[leg] + jnp.where(self.heavy[leg], student, normal)
 
 
 @jax.tree_util.register_dataclass

@@ -167,6 +167,7 @@ class ModesRun:
         self._why = choose.why_not(self._model, self._search, self._user_path, self._user_end)
         if self._why:
             return
+        self._search.divide()
         old = self._run
         model = choose.with_mixture(self._model, self._search)
         assert model.sample_base is not None
@@ -260,6 +261,7 @@ class ModesRun:
             unseen=float("nan") if search.hopeless else search.unseen,
             mixture=self._mixture,
             why="; ".join(filter(None, (self._why, self.about))),
+            looked_at=search.base_starts + search.scanned,
         )
 
     def go_on(self, *, draws: int | None, budget: float | None) -> Run:

@@ -14,6 +14,7 @@ from pathtemp.evaluate import energies_of, exact_draws
 from pathtemp.modes.ascent import MOST_STEPS, BoolArray, ascend
 from pathtemp.modes.dedupe import near, same_mode
 from pathtemp.modes.local import Local, local_law
+from pathtemp.modes.parts import Parts, in_parts
 from pathtemp.modes.refine import log_normal, log_student, refine
 from pathtemp.modes.unseen import unseen_share
 from pathtemp.paths.geometric import GeometricPath
@@ -43,11 +44,15 @@ TOWARDS = 0.03
 """Step towards the nearest known mode, as a share of the way, that must lead upwards in its basin."""
 
 
+WORTH_PARTS, MOST_IN_PARTS = 0.01, 16
+"""Share of a mode from which it may be covered by parts, and how many of them there may be."""
+
+
 @dataclass(frozen=True)
 class Mode:
     """A mode that was found: its local law, log mass, how it was found, and how many random starts ended in it.
 
-    ``from_base`` are those of them that were draws of the base.
+    ``from_base`` are those of them that were draws of the base; ``parts`` cover a mode that one law does not.
     """
 
     law: Local
@@ -57,6 +62,7 @@ class Mode:
     from_base: int = 0
     refined: bool = False
     tested: bool = False
+    parts: Parts = ()
 
 
 class Search:
@@ -78,6 +84,7 @@ class Search:
         self.starts = 0
         self.base_starts = 0
         self.given_up = 0
+        self.scanned = 0
         self.counts = Counts()
         self._rng = np.random.default_rng([seed % 2**32, 3])
 
@@ -164,6 +171,16 @@ class Search:
             law, log_mass, _ = refine(mode.law, self.log_target, own, self._rng)
             self.modes[k] = replace(mode, law=law, log_mass=log_mass, refined=True)
 
+    def divide(self) -> None:
+        """Cover the modes of some mass, while they are few, by parts where one law does not."""
+        shares = self.shares()
+        if np.count_nonzero(shares > WORTH_PARTS) > MOST_IN_PARTS:
+            return
+        for k, mode in enumerate(self.modes):
+            if shares[k] > WORTH_PARTS and not (mode.parts or mode.law.flat):
+                parts = in_parts(mode.law, self.log_target, partial(self._belong, k), self._rng)
+                self.modes[k] = replace(mode, parts=parts)
+
     @property
     def laws(self) -> list[Local]:
         """Local laws of all modes."""
@@ -245,6 +262,7 @@ def find_modes(
     search.climb(outwards(base_draws(BATCH)), found_by="far", random=False, most_gradients=left(), most_steps=few)
     theta = np.concatenate([base_draws(scan), outwards(base_draws(scan // 4)), levels[1][: scan or BATCH]])
     log_q = search.log_target(theta)
+    search.scanned += scan
     while left() > 0:
         picked = search.strange(theta, log_q, BATCH)
         if not search.climb(theta[picked], found_by="scan", random=False, most_gradients=left()):

@@ -13,6 +13,10 @@ MOST_LINES = 12
 """Modes that are printed; the table holds them all."""
 
 
+ONE_IN = 3
+"""With n draws of the base none of which is in a basin, the basin has less than 3 / n of it, by 95%."""
+
+
 @dataclass(frozen=True, repr=False)
 class Modes:
     """The modes that a run knows, largest share first.
@@ -42,6 +46,9 @@ class Modes:
         Whether the path starts from a mixture of these modes and a leg of the user's base, or from the user's base.
     why
         Why that was chosen, in words.
+    looked_at
+        Draws of the base from which a mode could have been noticed: starts, and draws whose density was compared with
+        that of the known modes.
     """
 
     centre: Mapping[str, FloatArray]
@@ -55,6 +62,7 @@ class Modes:
     unseen: float
     mixture: bool
     why: str
+    looked_at: int = 0
 
     def __len__(self) -> int:
         return len(self.found_by)
@@ -77,4 +85,17 @@ class Modes:
         """The modes in one line."""
         if np.isnan(self.unseen):
             return "no list of isolated modes (a ridge, or a density without a maximum)"
-        return f"{len(self)} known; estimated unseen share of the basins {100 * self.unseen:.1f}%"
+        known = f"{len(self)} known; estimated unseen share of the basins {100 * self.unseen:.1f}%"
+        if self.looked_at < ONE_IN:
+            return known
+        return f"{known}; a basin under 1 in {_two_digits(self.looked_at / ONE_IN):,} of the base may be missed"
+
+
+def _two_digits(value: float) -> int:
+    """Rounded down to two digits.
+
+    >>> _two_digits(43690.7)
+    43000
+    """
+    size = 10 ** max(0, len(str(int(value))) - 2)
+    return int(value) // size * size
