@@ -19,7 +19,7 @@ OBSERVATIONS, COEFFICIENT, PRIOR_SCALE = 30, 2.0, 5.0
 
 
 @cache
-def _make() -> Problem:
+def problem() -> Problem:
     """Outcomes of a logit model, x uniform on (0, 1); both ends are posteriors, so neither is normalised."""
     rng = np.random.default_rng(30)
     x = rng.uniform(size=OBSERVATIONS)
@@ -50,4 +50,4 @@ def _make() -> Problem:
     )
 
 
-EXPERIMENT = panels_of("logit to probit, adaptation by adaptation", _make, (1, 2, 4, 6), 8.0)
+EXPERIMENT = panels_of("logit to probit, adaptation by adaptation", problem, (1, 2, 4, 6), 8.0)

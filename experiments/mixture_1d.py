@@ -6,9 +6,9 @@ from experiments.panels_1d import panels_of
 from pathtemp.testing import Problem, gaussian_mixture
 
 
-def _make() -> Problem:
+def problem() -> Problem:
     """Two equal normals at -8 and 8: the paper does not state its centres."""
     return gaussian_mixture([0.5, 0.5], [[-8.0], [8.0]], scales=1.0, base_scale=10.0)
 
 
-EXPERIMENT = panels_of("two normals, adaptation by adaptation", _make, (1, 2, 4, 6, 10), 20.0)
+EXPERIMENT = panels_of("two normals, adaptation by adaptation", problem, (1, 2, 4, 6, 10), 20.0)
