@@ -65,8 +65,14 @@ def test_summary_and_figure(funnels: list[pt.MarginFit]) -> None:
     assert "quantile 0.5" in text
     pytest.importorskip("matplotlib").use("Agg")
     funnels[0].plot()
-    with pytest.raises(pt.InputError, match="extend"):
-        funnels[0].extend(budget=1000)
+
+
+def test_every_gate_is_explained(funnels: list[pt.MarginFit]) -> None:
+    page = (Path(__file__).parents[1] / "docs" / "verdict.md").read_text()
+    section = page.split("### Along a margin or a path")[1].split("\n## ")[0]
+    names = {check.name for check in funnels[0].diagnostics.checks} | {"finished", "log z error"}
+    assert {"interval", "beyond", "precision", "R-hat given lam"} <= names
+    assert not [name for name in names if f"| {name} |" not in section]
 
 
 def test_eight_schools_within_an_interval_given_by_the_user() -> None:

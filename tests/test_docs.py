@@ -46,6 +46,15 @@ def test_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (tmp_path / "run.nc").is_file()
 
 
+def test_funnels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = run("funnels.md", tmp_path, monkeypatch)
+    fit, path = names["fit"], names["path"]
+    assert fit.converged, fit.warnings
+    value, se = fit.log_marginal_likelihood
+    assert abs(value - (-31.311347)) < 4 * se
+    assert abs(path.log_z(1.0) - 1.5) < 4 * path.log_z.se(1.0)
+
+
 def test_not_converged_and_plots(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run("not-converged.md", tmp_path, monkeypatch)
     run("plots.md", tmp_path, monkeypatch)
