@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from experiments import beta_binomial, flower, lda, logz_and_tempering
+from experiments import beta_binomial, flower, horseshoe, lda, logz_and_tempering
 from experiments.__main__ import main
 from experiments.common import Experiment, Row, Table, carry_out, column, kept, panels, read, where
 from experiments.names import NAMES, experiment
@@ -133,6 +133,20 @@ def test_mixing_of_exact_draws_of_the_flower_is_perfect() -> None:
     facts = flower._facts(exact, 1, 1.0)
     assert max(facts["rhat_x"], facts["rhat_y"]) < 1.01
     assert facts["petals"] == 40
+
+
+def test_one_run_of_the_horseshoe_gives_both_regressions() -> None:
+    sampled = horseshoe._one_run(4, 0, True, a_min=0.45)
+    kept = 4 * (50 + 200)
+    # lam is 0 for 45% of a, and 1 for 45%; as many draws of each chain are kept as the one with fewest has.
+    for beta in (sampled.logit, sampled.probit):
+        assert beta.shape[0] == 4
+        assert beta.shape[2] == 4
+        assert 0.2 * kept < 4 * beta.shape[1] < 0.6 * kept
+    assert sampled.gradients > 2 * kept
+    # The coefficients of a probit model are smaller than those of a logit, the data being the same.
+    spread = [np.median(np.abs(beta[..., 0])) for beta in (sampled.logit, sampled.probit)]
+    assert spread[1] < spread[0]
 
 
 def test_a_corpus_is_counted_by_paragraph() -> None:
