@@ -117,7 +117,7 @@ def _mixing_figure(rows: list[Row]) -> Any:
                 ax.loglog(spent, value - 1.0, ".", color=COLOURS[method], label=LABELS[method])
             ax.axhline(CUTOFF - 1.0, color="#8C8C8C", ls="--")
             ax.set(xlabel=cost, ylabel=f"R-hat of {name[-1]}, minus 1")
-    axes[0, 0].legend()
+    axes[0, 0].legend(fontsize=6, loc="lower left")
     return figure
 
 

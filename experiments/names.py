@@ -9,9 +9,9 @@ from experiments.common import Experiment
 
 NAMES = (
     *("link", "beta_binomial", "mixture_1d", "mixture", "flower", "horseshoe", "eight_schools"),
-    *("cauchy", "logit_probit", "logz_and_tempering", "lda", "gradients", "coverage"),
+    *("cauchy", "logit_probit", "logz_and_tempering", "lda", "gradients", "ties", "coverage"),
 )
-"""Modules of this package, in the order of the paper; the last two are the library's own."""
+"""Modules of this package, in the order of the paper; the last three are the library's own."""
 
 
 def experiment(name: str, *, corpus: Path | None = None) -> Experiment:
