@@ -29,7 +29,7 @@ RULES: dict[str, Callable[[FloatArray, FloatArray], float]] = {
     "cells averaged, trapezoid": lambda a, u: float(path_sampling(*tie(a, u, PAPER.grid), ENDS).mean[-1]),
     "cells averaged, by width": lambda a, u: float(integrate(a, u, PAPER.grid)[-1]),
 }
-"""The rule that the paper prints, one step from it, and the one of the paper's engine here; folded a and U to log z(1)."""
+"""From folded a and U to log z(1): the rule that the paper prints, one step from it, and that of the engine here."""
 
 
 def _cells(quick: bool) -> list[str]:
