@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import jax.numpy as jnp
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 import pathtemp as pt
+from pathtemp.bases import Automatic
 from pathtemp.layout import Layout
 from pathtemp.transforms import Positive
 
@@ -138,6 +140,14 @@ def test_a_transformed_parameter_of_one_parameter_is_a_margin() -> None:
     assert fit.marginal is not None
     upper = fit.marginal.quantile(0.975)
     assert abs(np.log(upper.value) - 2 * 1.96) < 4.0 * upper.se / upper.value + 0.01
+
+
+def test_no_base_is_needed() -> None:
+    model = replace(two_scales(), log_base=Automatic(), sample_base=None)
+    fit = pt.divide_and_conquer(model, margin="tau[0]", budget=30_000, chains=16, seed=3, progress=False)
+    assert fit.marginal is not None
+    upper = fit.marginal.quantile(0.975)
+    assert abs(np.log(upper.value) - 1.96) < 4.0 * upper.se / upper.value + 0.01
 
 
 def test_a_function_of_the_parameters_with_its_inverse() -> None:

@@ -12,6 +12,7 @@ import pytest
 from pathtemp import paper
 from pathtemp.errors import InputError
 from pathtemp.fit import Fit
+from pathtemp.links import CubicLink
 from pathtemp.paper import run_paper
 from pathtemp.paths.geometric import GeometricPath
 from pathtemp.pseudoprior import Kernels
@@ -156,7 +157,9 @@ FLAT = Kernels.fit([0.0, 0.5, 1.0], np.zeros(3), kernels=2)
 
 def test_starts_have_positive_density_with_and_without_a_sampler() -> None:
     for sample in (None, lambda key: jnp.abs(jax.random.normal(key, (1,))) - 1.0):
-        start = jax.vmap(lambda key, s=sample: paper._start(key, FLAT, path=HALF_LINE, sample=s, dim=1))
+        start = jax.vmap(
+            lambda key, s=sample: paper._start(key, FLAT, path=HALF_LINE, sample=s, dim=1, link=CubicLink())
+        )
         starts, found = jax.jit(start)(jax.random.split(jax.random.key(1), 50))
         assert np.all(found)
         joint = paper.joint_log_density(HALF_LINE)
@@ -165,7 +168,7 @@ def test_starts_have_positive_density_with_and_without_a_sampler() -> None:
 
 def test_no_start_is_an_error_of_the_base() -> None:
     nowhere = GeometricPath(lambda x: -jnp.inf + 0.0 * x[0], lambda x: -jnp.inf + 0.0 * x[0])
-    assert not bool(paper._start(jax.random.key(0), FLAT, path=nowhere, sample=None, dim=1)[1])
+    assert not bool(paper._start(jax.random.key(0), FLAT, path=nowhere, sample=None, dim=1, link=CubicLink())[1])
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from pathtemp.paths.function import FunctionPath
+from pathtemp.settings import Settings
+from pathtemp.walk.engine import Walk
 from pathtemp.walk.estimates import Curves, groups_of, path_sampled
 from pathtemp.walk.learn import Chart, flat_chart, refine, to_z
 from pathtemp.walk.search import search
@@ -114,3 +119,32 @@ def test_target_marginals() -> None:
 def test_curves_map_keeps_the_groups() -> None:
     curves = Curves(np.arange(3.0), np.ones(3), np.ones((4, 3))).map(np.arange(2.0), lambda x: x[:2] * 2)
     assert curves.without.shape == (4, 2)
+
+
+def small_walk() -> Walk:
+    """Normals of scale exp(lam), on their exact transport."""
+
+    def log_q(theta: jnp.ndarray, lam: jnp.ndarray) -> jnp.ndarray:
+        return -0.5 * jnp.sum((theta * jnp.exp(-lam)) ** 2) - 2.0 * lam
+
+    chart = flat_chart((0.0, 1.0), np.random.default_rng(0).normal(size=(100, 2)))
+    chart = replace(chart, location=np.zeros((25, 2)), log_diagonal=np.tile(chart.lam[:, None], (1, 2)))
+    start = np.zeros((8, 2)), np.full(8, 0.5)
+    settings = Settings(chains=8, iterations=16)
+    return Walk(FunctionPath(log_q), (), chart, start, (0.0, 0.0), TargetMarginal("uniform"), settings, 0)
+
+
+def test_a_chain_that_never_moves_teaches_nothing() -> None:
+    walk = small_walk()
+    record = walk.round()
+    acceptance, u = np.array(record.acceptance), np.array(record.u)
+    acceptance[:, 3], u[:, 3] = 0.0, -3000.0
+    walk.adapt(record._replace(acceptance=jnp.asarray(acceptance), u=jnp.asarray(u)))
+    assert np.abs(walk.log_z).max() < 0.1
+
+
+def test_a_step_that_is_far_too_small_grows_fast() -> None:
+    walk = small_walk()
+    record, before = walk.round(), walk.log_step
+    walk.adapt(record._replace(acceptance=jnp.ones_like(record.acceptance)))
+    assert (walk.log_step - before).min() > 1.0

@@ -15,7 +15,7 @@ from pathtemp._types import Array, FloatArray, HostArray
 from pathtemp.compilation import compiled_once
 from pathtemp.errors import InputError
 from pathtemp.kernels.walk import Walker, WalkParameters, WalkRecord, WalkShape, make_round
-from pathtemp.learner import adapt_step
+from pathtemp.learner import adapt_step, along_path
 from pathtemp.paths.function import FunctionPath
 from pathtemp.run import Counts
 from pathtemp.settings import Settings
@@ -31,6 +31,13 @@ CELLS = 128
 
 PASSES = 2
 """Corrections of the transport in one refit: the second sees draws that the first has made alike along a window."""
+
+LEAST_ACCEPTANCE = 0.05
+"""Mean acceptance of HMC in a round below which a chain has not moved: it stands where the search left it, far from
+equilibrium, and its one gradient, large as it is, would be taken for a slope of log z."""
+
+TINY_STEP = 0.99
+"""Mean acceptance at a position above which its step size grows by a factor of e."""
 
 STEPS = 13
 """Positions at which the step size is tabulated."""
@@ -143,19 +150,20 @@ class Walk:
         Returns the largest change of log c that the chains will meet.
         """
         width = self.high - self.low
-        inside = self.inside(record.a)
+        moved = np.asarray(record.acceptance).mean(axis=0) >= LEAST_ACCEPTANCE
+        if not moved.any():
+            moved[:] = True
+        inside = self.inside(record.a) & moved
         s, u, plain = (np.asarray(x) for x in (record.s, record.u, record.plain))
-        theta, gradient = np.asarray(record.theta), np.asarray(record.gradient)
+        theta, gradient = (np.asarray(x)[:, moved] for x in (record.theta, record.gradient))
         self.pool.add(
             Slopes(self.low + width * s[inside], u[inside] / width, plain[inside] / width),
-            self.lam_of(record.theta_a).ravel(),
+            self.lam_of(np.asarray(record.theta_a)[:, moved]).ravel(),
             theta.reshape(-1, self.dim),
             gradient.reshape(-1, self.dim),
         )
         gain = max(3.0 / np.sqrt(self.rounds), 0.5)
-        self.log_step = adapt_step(
-            self.log_step, record.s, record.acceptance, target=self.settings.acceptance, gain=gain
-        )
+        self.log_step = self._adapted_step(record, gain)
         old_lam, old_c = np.linspace(self.low, self.high, CELLS + 1), self.log_c
         if interval is not None:
             self._move_to(interval)
@@ -169,6 +177,13 @@ class Walk:
         shared = (old_lam >= self.low) & (old_lam <= self.high)
         change = (np.interp(old_lam, lam, self.log_c) - old_c)[shared]
         return float(np.ptp(change)) if change.size else float("inf")
+
+    def _adapted_step(self, record: WalkRecord, gain: float) -> FloatArray:
+        step = adapt_step(self.log_step, record.s, record.acceptance, target=self.settings.acceptance, gain=gain)
+        mean, count = along_path(record.s, record.acceptance, STEPS)
+        # Near one the acceptance says that a step is far too small, as a chain out of equilibrium may have left it, but
+        # not by how much.
+        return step + np.interp(np.arange(STEPS), np.flatnonzero(count > 0), mean[count > 0] > TINY_STEP)
 
     def _move_to(self, interval: tuple[float, float]) -> None:
         """Stretch the path over another interval; every chain keeps its lam as far as it is inside."""
