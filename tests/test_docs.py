@@ -55,6 +55,22 @@ def test_funnels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert abs(path.log_z(1.0) - 1.5) < 4 * path.log_z.se(1.0)
 
 
+def test_modes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fit = run("modes.md", tmp_path, monkeypatch)["fit"]
+    assert fit.converged, fit.warnings
+    assert len(fit.modes) == 2
+    assert np.all(np.abs(fit.modes.share - [0.7, 0.3]) < 4 * fit.modes.share_se)
+
+
+def test_no_page_has_code_that_is_not_run() -> None:
+    pages = {path.name for path in (ROOT / "docs").glob("*.md") if "```python" in path.read_text()}
+    tests = [*(ROOT / "tests").glob("*.py"), *(ROOT / "tests" / "frontends").rglob("test_*.py")]
+    text = "".join(path.read_text() for path in tests)
+    here = {page for page in pages if f'"{page}"' in text}
+    # Run by tests/frontends/test_documents.py, which takes the name of the language.
+    assert {Path(page).stem for page in pages - here} == {"pymc", "numpyro"}
+
+
 def test_not_converged_and_plots(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run("not-converged.md", tmp_path, monkeypatch)
     run("plots.md", tmp_path, monkeypatch)
