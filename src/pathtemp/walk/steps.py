@@ -16,6 +16,7 @@ from pathtemp.kernels.walk import Walker
 from pathtemp.progress import Progress
 from pathtemp.walk.engine import Walk
 from pathtemp.walk.learn import Chart
+from pathtemp.walk.pool import Pool
 from pathtemp.walk.run import WalkRun
 
 SAME = 1e-6
@@ -111,7 +112,8 @@ class WalkSteps:
             "walk": {name: getattr(walk, name) for name in OF_WALK},
             "chains": jax.tree.map(np.asarray, walk.chains),
             "pinned": bool(walk.parameters.pinned),
-            "pool": walk.pool.state(),
+            # A frozen kernel learns no more.
+            "pool": (Pool() if run.frozen else walk.pool).state(),
             "run": {name: getattr(run, name) for name in OF_RUN},
             "trips": run.trips.trips,
             "stage": run.trips._stage,
