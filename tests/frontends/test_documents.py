@@ -23,7 +23,6 @@ def run(language: str) -> dict[str, Any]:
     return names
 
 
-@pytest.mark.programs_full
 @pytest.mark.filterwarnings("ignore::FutureWarning")
 @pytest.mark.parametrize("language", ["pymc", "numpyro"])
 def test_the_code_runs(language):
