@@ -77,7 +77,11 @@ def _program(model: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str,
     discrete = [name for name, site in latent.items() if site["fn"].support.is_discrete]
     continuous = [name for name in latent if name not in discrete]
     _check(trace, continuous, discrete)
-    seeded = handlers.seed(model, 0)
+
+    def seeded(*args: Any, **kwargs: Any) -> Any:
+        # A handler holds its key: one for all calls would carry a key out of one JAX trace into the next.
+        return handlers.seed(model, 0)(*args, **kwargs)
+
     layout = _layout(trace, continuous)
     jacobians = tuple(f"_{name}_log_det" for name in continuous)
 

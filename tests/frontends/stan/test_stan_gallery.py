@@ -19,7 +19,7 @@ DOCS = Path(__file__).parents[3] / "docs"
 BUDGETS = {
     "cauchy": 40_000,
     "eight_schools_centered": 100_000,
-    "horseshoe": 60_000,
+    "horseshoe": 300_000,
     "label_switching": 100_000,
     "lda_small": 60_000,
     "logit_probit": 40_000,
