@@ -160,14 +160,10 @@ def _row(method: str, dim: int, a_min: float, seed: int, quick: bool) -> Row:
     }
 
 
-def _seeds(quick: bool) -> range:
-    return range(1 if quick else 2)
-
-
 def _a_min_cells(quick: bool) -> list[str]:
     """Two runs and the default engine have no a_min: one cell a seed."""
     a_min = {"path_sampling": (0.35,) if quick else (0.1, 0.25, 0.35, 0.45)}
-    return [f"{m}/{a}/{seed}" for m in METHODS for a in a_min.get(m, (0.0,)) for seed in _seeds(quick)]
+    return [f"{m}/{a}/{seed}" for m in METHODS for a in a_min.get(m, (0.0,)) for seed in range(1 if quick else 2)]
 
 
 def _by_a_min(cell: str, quick: bool) -> list[Row]:
@@ -176,7 +172,7 @@ def _by_a_min(cell: str, quick: bool) -> list[Row]:
 
 
 def _dim_cells(quick: bool) -> list[str]:
-    return [f"{m}/{d}/{seed}" for m in METHODS for d in ((10,) if quick else (80, 160, 320)) for seed in _seeds(quick)]
+    return [f"{method}/{dim}/0" for method in METHODS for dim in ((10,) if quick else (80, 160, 320))]
 
 
 def _by_dim(cell: str, quick: bool) -> list[Row]:
