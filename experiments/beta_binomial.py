@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import expit
 from scipy.stats import beta
 
+import pathtemp as pt
 from experiments.common import Experiment, Row, Table, Tables, column, distinct, panels, where
 from experiments.methods import COLOURS, LABELS, curve_error, ladder_error, rounds, tempered
 from pathtemp.paper_trace import path_nodes
@@ -30,6 +31,12 @@ def problem(case: str) -> Problem:
     return make("easy") if case == "easy" else make("hard")
 
 
+@cache
+def _fit(case: str, method: str, seed: int, adaptations: int, quick: bool) -> pt.Fit:
+    """One run; several tables look at the same ones."""
+    return tempered(method, problem(case).model, seed=seed, adaptations=adaptations, quick=quick)
+
+
 def _adaptations(quick: bool) -> int:
     return 4 if quick else 20
 
@@ -45,7 +52,7 @@ def _error_cells(quick: bool) -> list[str]:
 def _errors(cell: str, quick: bool) -> list[Row]:
     case, method, seed = cell.split("/")
     truth = problem(case)
-    fit = tempered(method, truth.model, seed=int(seed), adaptations=_adaptations(quick), quick=quick)
+    fit = _fit(case, method, int(seed), _adaptations(quick), quick)
     return [
         {
             "case": case,
@@ -65,7 +72,7 @@ def _errors(cell: str, quick: bool) -> list[Row]:
 
 def _curves(cell: str, quick: bool) -> list[Row]:
     case, method = cell.split("/")
-    fit = tempered(method, problem(case).model, seed=0, adaptations=_adaptations(quick), quick=quick)
+    fit = _fit(case, method, 0, _adaptations(quick), quick)
     _, lam = path_nodes(POINTS - 1)
     return [
         {"case": case, "method": method, "adaptation": index, "lam": l, "log_z": z}
@@ -76,7 +83,7 @@ def _curves(cell: str, quick: bool) -> list[Row]:
 
 def _draws(cell: str, quick: bool) -> list[Row]:
     method, adaptations = cell.split("/")
-    fit = tempered(method, problem("hard").model, seed=0, adaptations=int(adaptations), quick=quick)
+    fit = _fit("hard", method, 0, int(adaptations), quick)
     lam, x = (fit.path[name].values.ravel()[:SHOWN] for name in ("lam", "theta0"))
     return [
         {"method": method, "adaptation": int(adaptations), "lam": l, "p": p} for l, p in zip(lam, expit(x), strict=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,7 @@ def panels_of(about: str, make: Callable[[], Problem], adaptations: tuple[int, .
         chosen = (*adaptations[:2], adaptations[-1] // 2) if quick else adaptations
         return [f"path_sampling/{index}" for index in chosen] + ["default/0"]
 
+    @cache
     def fit(cell: str, quick: bool) -> Any:
         method, index = cell.split("/")
         return tempered(method, make().model, seed=1, adaptations=int(index), quick=quick), int(index)
