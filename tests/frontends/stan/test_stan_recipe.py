@@ -50,7 +50,8 @@ BY_NAME = {
     ("name", "options"),
     [
         ("cauchy", {}),
-        ("cauchy", {"data": {"y": np.float64(0.1) + 0.2}, "seed": 7}),
+        ("cauchy", {"data": {"y": np.float64(0.1) + 0.2}}),
+        ("eight_schools", {"seed": 7}),  # of which the generated quantities know
         ("nasty", {}),
         ("eight_schools", {"base": BY_NAME}),
         ("eight_schools", {"base": pt.normal(np.linspace(0.0, 1.0, 10), 3.0)}),
