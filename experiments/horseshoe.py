@@ -116,7 +116,7 @@ def _one_run(dim: int, seed: int, quick: bool, *, a_min: float) -> Sampled:
     curve: FloatArray = np.zeros(len(grid))
     traces: list[PaperTrace] = []
     seconds, gradients = 0.0, 0
-    for index, iterations in enumerate((100, 400) if quick else ITERATIONS):
+    for index, iterations in enumerate((250, 250) if quick else ITERATIONS):
         adaptation, _ = compile_adaptation(model, PAPER.replace(draws=iterations * PAPER.chains), link=link)
         begin = time.perf_counter()
         log_c = Kernels.fit(grid, curve, kernels=PAPER.kernels)

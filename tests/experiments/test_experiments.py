@@ -137,7 +137,7 @@ def test_mixing_of_exact_draws_of_the_flower_is_perfect() -> None:
 
 def test_one_run_of_the_horseshoe_gives_both_regressions() -> None:
     sampled = horseshoe._one_run(4, 0, True, a_min=0.45)
-    kept = 4 * (50 + 200)
+    kept = 4 * (125 + 125)
     # lam is 0 for 45% of a, and 1 for 45%; as many draws of each chain are kept as the one with fewest has.
     for beta in (sampled.logit, sampled.probit):
         assert beta.shape[0] == 4
