@@ -54,14 +54,21 @@ def test_chains_are_counted_apart() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "visits"),
-    [("", []), ("B..B", []), ("BT.T.B", [2]), ("TTB", [2]), ("BTB.TTT", [1, 3]), ("BTBBTB", [1, 1])],
+    ("text", "ended", "under_way"),
+    [
+        ("", [], []),
+        ("B..B", [], []),
+        ("BT.T.B", [2], []),
+        ("TTB", [2], []),
+        ("BTB.TTT", [1], [3]),
+        ("BTBBTB", [1, 1], []),
+    ],
 )
-def test_target_visits_of_each_tour(text: str, visits: list[int]) -> None:
+def test_target_visits_of_each_tour(text: str, ended: list[int], under_way: list[int]) -> None:
     counter = TargetVisits(1)
     for letter in text:
         counter.add(*trace(letter))
-    assert sorted(counter.values().tolist()) == sorted(visits)
+    assert [part.tolist() for part in counter.values()] == [ended, under_way]
 
 
 CELLS = 4
