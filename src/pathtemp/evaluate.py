@@ -48,3 +48,19 @@ def _block_of_draws(sample: Sampler) -> Callable[[Array, Array, Array], Array]:
         return jax.vmap(sample)(jax.random.split(key, BLOCK))
 
     return draw
+
+
+SAME = 1e-6
+"""Relative difference of log densities within which a model counts as the one that a checkpoint was made with."""
+
+
+def agree(now: FloatArray, then: FloatArray) -> bool:
+    """Whether log densities at the same points are the same but for rounding, and finite at the same ones.
+
+    >>> agree(np.array([1.0, -np.inf]), np.array([1.0 + 1e-9, -np.inf])), agree(np.zeros(1), np.ones(1))
+    (True, False)
+    """
+    finite = np.isfinite(then)
+    if np.any(np.isfinite(now) != finite):
+        return False
+    return bool(np.all(np.abs(now[finite] - then[finite]) <= SAME * (1.0 + np.abs(then[finite]))))

@@ -20,16 +20,13 @@ from pathtemp.checkpoint.rebuild import rebuilt
 from pathtemp.checkpoint.state import restore
 from pathtemp.compilation import use_compilation_cache
 from pathtemp.errors import InputError
-from pathtemp.evaluate import energies_of
+from pathtemp.evaluate import agree, energies_of
 from pathtemp.fit import Fit, library_versions
 from pathtemp.model import Model, the_model
 from pathtemp.paths.function import LogPath
 from pathtemp.paths.geometric import GeometricPath
 from pathtemp.paths.margin import Margin
 from pathtemp.progress import Progress, display
-
-SAME = 1e-6
-"""Relative difference of log densities within which a model counts as the one that the checkpoint was made with."""
 
 
 def resume(
@@ -127,10 +124,7 @@ def _check_dim(kept: dict[str, Any], model: Model) -> None:
 
 def _check_densities(path: GeometricPath, theta: FloatArray, energies: FloatArray) -> None:
     """Hold the model against the log densities at the chains that are in the file."""
-    now = energies_of(path, theta)
-    both = np.isfinite(now) & np.isfinite(energies)
-    apart = np.abs(now - energies)[both] > SAME * (1.0 + np.abs(energies[both]))
-    if np.any(np.isfinite(now) != np.isfinite(energies)) or np.any(apart):
+    if not agree(energies_of(path, theta), energies):
         raise InputError(
             "model: its log densities at the chains of the checkpoint are not those in the file; give the model, data "
             "and base that the run was of"

@@ -13,13 +13,11 @@ from pathtemp._types import FloatArray
 from pathtemp.curve import LogZ
 from pathtemp.errors import InputError
 from pathtemp.estimators.khat import khat
+from pathtemp.evaluate import agree
 from pathtemp.margin_fit import MarginFit
 from pathtemp.progress import Progress
 from pathtemp.run import Counts, RoundRecord
 from pathtemp.walk.paper import ChainDraws, PaperMargin, covered_share
-
-SAME = 1e-6
-"""Relative difference of gradients within which a margin counts as the one that a state was kept of."""
 
 
 class PaperMarginSteps:
@@ -91,7 +89,7 @@ class PaperMarginSteps:
         self._seconds, self._done = state["seconds"], state["done"]
         last = self.rounds[-1]
         now = jax.vmap(jax.grad(self._task.path.log_q, argnums=1))(last.theta[:, -1], last.lam[:, -1])
-        if not np.allclose(np.asarray(now), last.u[:, -1], rtol=SAME, atol=SAME):
+        if not agree(np.asarray(now), np.asarray(last.u[:, -1])):
             raise InputError(
                 "model: its gradients at the chains of the checkpoint are not those in the file; give the model, data "
                 "and margin that the run was of"

@@ -11,6 +11,7 @@ import numpy as np
 
 from pathtemp._types import FloatArray
 from pathtemp.errors import InputError
+from pathtemp.evaluate import agree
 from pathtemp.fit import Fit
 from pathtemp.kernels.walk import Walker
 from pathtemp.progress import Progress
@@ -18,9 +19,6 @@ from pathtemp.walk.engine import Walk
 from pathtemp.walk.learn import Chart
 from pathtemp.walk.pool import Pool
 from pathtemp.walk.run import WalkRun
-
-SAME = 1e-6
-"""Relative difference of log densities within which a path counts as the one that a state was kept of."""
 
 OF_WALK = ("chart", "counts", "rounds", "rejected", "seconds", "log_z", "log_c", "log_step")
 OF_RUN = ("history", "records", "khat", "adapted", "frozen", "burnt_in", "limit", "interval")
@@ -144,10 +142,7 @@ class WalkSteps:
 def _check(walk: Walk, chains: Walker) -> None:
     """Hold the path against the log densities at the chains that were kept."""
     now = walk.log_densities(np.asarray(chains.theta), walk.lam_of(np.asarray(chains.a)))
-    then = np.asarray(chains.log_q)
-    both = np.isfinite(now) & np.isfinite(then)
-    apart = np.abs(now - then)[both] > SAME * (1.0 + np.abs(then[both]))
-    if np.any(np.isfinite(now) != np.isfinite(then)) or np.any(apart):
+    if not agree(now, np.asarray(chains.log_q)):
         raise InputError(
             "model: its log densities at the chains of the checkpoint are not those in the file; give the model, data "
             "and margin, or the function and its arguments, that the run was of"
