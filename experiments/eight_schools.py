@@ -11,7 +11,7 @@ from experiments.common import Experiment, Row, Table, Tables, column, panels, w
 
 
 def _cells(quick: bool) -> list[str]:
-    return [f"{method}/{seed}" for method in METHODS for seed in range(1 if quick else 10)]
+    return [f"{method}/{seed}" for method in METHODS for seed in range(1 if quick else 20)]
 
 
 def _work(cell: str, _quick: bool) -> list[Row]:

@@ -10,9 +10,13 @@ import pytest
 from pathtemp.links import (
     A_MAX,
     A_MIN,
+    BASE_END,
+    TARGET_START,
     CubicLink,
     MetricLink,
     fold,
+    folded_at,
+    host_unit,
     interpolate,
     metric_nodes,
     thermodynamic_length,
@@ -23,7 +27,7 @@ METRIC = MetricLink(jnp.array([0.0, 0.02, 0.1, 0.5, 0.6, 1.0]))
 LINKS = [CubicLink(), METRIC]
 EVERYWHERE = np.linspace(0.0, 2.0, 401)[:-1]
 # Between the nodes of the metric link, where it has a derivative, on the way out and on the way back.
-INSIDE = np.concatenate([A_MIN + (A_MAX - A_MIN) * (np.arange(25) + 0.5) / 25 + 1e-3])
+INSIDE = BASE_END + (TARGET_START - BASE_END) * (np.arange(25) + 0.5) / 25 + 1e-3
 INSIDE = np.concatenate([INSIDE, 2.0 - INSIDE])
 
 
@@ -34,7 +38,8 @@ def at(function: object, points: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("link", LINKS, ids=["cubic", "metric"])
 class TestBothLinks:
     def test_flat_at_both_ends(self, link: CubicLink | MetricLink) -> None:
-        base, target = np.array([0.0, 0.05, A_MIN, 1.901, 1.95]), np.array([A_MAX, 0.9, 1.0, 1.1, 1.2])
+        low, high = (A_MIN, A_MAX) if isinstance(link, CubicLink) else (BASE_END, TARGET_START)
+        base, target = np.array([0.0, 0.05, low, 2.001 - low, 1.95]), np.array([high, 0.9, 1.0, 1.1, 2.0 - high])
         np.testing.assert_array_equal(at(link, base), 0.0)
         np.testing.assert_array_equal(at(link, target), 1.0)
         ends = np.concatenate([base[[0, 1, 4]], target[1:4]])
@@ -54,7 +59,8 @@ class TestBothLinks:
         lam = np.linspace(0.0, 1.0, 101)
         a = at(link.inverse, lam)
         np.testing.assert_allclose(at(link, a), lam, atol=1e-12)
-        assert np.all((a >= A_MIN) & (a <= A_MAX))
+        low, high = (A_MIN, A_MAX) if isinstance(link, CubicLink) else (BASE_END, TARGET_START)
+        np.testing.assert_allclose(a[[0, -1]], [low, high], atol=1e-12)
         forth = INSIDE[INSIDE < 1]
         np.testing.assert_allclose(at(link.inverse, at(link, forth)), forth, atol=1e-9)
 
@@ -67,7 +73,7 @@ def test_cubic_link_is_the_papers() -> None:
 
 def test_metric_link_passes_through_its_nodes_on_host_and_device() -> None:
     positions = np.linspace(0.0, 1.0, METRIC.cells + 1)
-    a = A_MIN + (A_MAX - A_MIN) * positions
+    a = folded_at(positions)
     np.testing.assert_allclose(at(METRIC, a), METRIC.nodes, atol=1e-12)
     np.testing.assert_allclose(METRIC.host_at(positions), METRIC.nodes)
     s = np.linspace(0.0, 1.0, 33)
@@ -80,7 +86,16 @@ def test_metric_link_passes_through_its_nodes_on_host_and_device() -> None:
 def test_fold_and_unit() -> None:
     a = np.array([0.0, 0.4, 1.0, 1.6, 2.0])
     np.testing.assert_allclose(at(fold, a), [0.0, 0.4, 1.0, 0.4, 0.0], atol=1e-15)
-    np.testing.assert_allclose(at(unit, a), [0.0, 3 / 7, 1.0, 3 / 7, 0.0], atol=1e-12)
+    np.testing.assert_allclose(at(unit, a), [0.0, 0.44, 1.0, 0.44, 0.0], atol=1e-12)
+    np.testing.assert_allclose(host_unit(a[:3]), [0.0, 0.44, 1.0], atol=1e-12)
+
+
+def test_a_lattice_of_eight_has_as_many_points_at_each_end_wherever_it_lies() -> None:
+    for points, base, target in ((8, 1, 2), (16, 2, 4)):
+        first = np.random.default_rng(0).uniform(0.0, 2.0, size=(1000, 1))
+        lattice = np.asarray(fold((first + 2.0 / points * np.arange(points)) % 2.0))
+        assert np.all(np.sum(lattice < BASE_END, axis=1) == base)
+        assert np.all(np.sum(lattice > TARGET_START, axis=1) == target)
 
 
 def test_interpolate_is_linear_between_rows_and_exact_at_them() -> None:

@@ -19,6 +19,7 @@ from pathtemp.engine import Engine
 from pathtemp.errors import InputError
 from pathtemp.kernels.rounds import Record
 from pathtemp.learner import from_record
+from pathtemp.links import TARGET_START
 from pathtemp.progress import Progress
 from pathtemp.run import RoundRecord, Run
 from pathtemp.tours import TargetVisits, TripCounter
@@ -99,9 +100,10 @@ class AdaptiveRun:
         """A line of the history for what was done outside the rounds."""
         self._note(phase, 0, np.nan, self.best_curve() if self.trace.rounds else self._prior_curve())
 
-    def warm_up(self, budget: float, *, watch: Callable[[Record], bool] = lambda record: False) -> bool:
+    def warm_up(self, budget: float, *, least: float, watch: Callable[[Record], bool] = lambda record: False) -> bool:
         """Annealing pass and adaptive rounds, until the kernel has settled or its share of the budget is spent.
 
+        It is not frozen before ``least`` gradient evaluations.
         ``watch`` sees each round, and may end the warm-up by returning True; this then returns False.
         """
         engine, settings = self.engine, self.engine.settings
@@ -116,7 +118,7 @@ class AdaptiveRun:
             self._adaptation = Adaptation(pinned)
         now = self._adaptation
         while not now.settled and (engine.counts.gradients + 2 * engine.round_gradients <= budget or now.rounds == 0):
-            if self._adapt(budget, now, watch):
+            if self._adapt(budget, least, now, watch):
                 self._adaptation = None
                 return False
             self.after_round()
@@ -128,7 +130,7 @@ class AdaptiveRun:
         self._frozen = True
         return True
 
-    def _adapt(self, budget: float, now: Adaptation, watch: Callable[[Record], bool]) -> bool:
+    def _adapt(self, budget: float, least: float, now: Adaptation, watch: Callable[[Record], bool]) -> bool:
         """One adaptive round; returns what ``watch`` says of it."""
         engine, settings = self.engine, self.engine.settings
         begin = time.perf_counter()
@@ -149,17 +151,17 @@ class AdaptiveRun:
         now.orbit_pays = engine.orbit_pays(record)
         self._note("adapt" if free > 0 else "pin", trips, _mean_acceptance(record), self._prior_curve())
         stopped = watch(record)
-        now.settled = over or self._settled(record, now.change, trips, free, engine.counts.gradients / budget)
+        enough = engine.counts.gradients >= least
+        now.settled = over or (enough and self._settled(record, now.change, trips, free))
         engine.seconds["adapt"] += time.perf_counter() - begin
         return stopped
 
-    def _settled(self, record: Record, change: float, trips: int, free_rounds: int, spent: float) -> bool:
+    def _settled(self, record: Record, change: float, trips: int, free_rounds: int) -> bool:
         """Whether the last refit changed little and the chains travel: the kernel may be frozen."""
         settings = self.engine.settings
         acceptance = _mean_acceptance(record)
         return (
             free_rounds >= 3
-            and spent >= settings.adapt_least
             and change < 0.5
             and trips >= settings.chains / 4
             and abs(acceptance - settings.acceptance) < 0.1
@@ -208,8 +210,8 @@ class AdaptiveRun:
         return bool(rhat < (engine.settings.rhat if many else SMALL_RHAT))
 
     def best_curve(self) -> LogZ:
-        """The Rao-Blackwell curve with the smaller standard error at lam = 1."""
-        return min(self.engine.curves().values(), key=lambda curve: np.nan_to_num(curve.stderr[-1], nan=np.inf))
+        """The Rao-Blackwell curve with the smallest standard error, from the lattices and the draws given theta."""
+        return self.engine.estimates().combined()
 
     def result(self) -> Run:
         """Hand over what there is."""
@@ -225,11 +227,11 @@ class AdaptiveRun:
             if draws < 1:
                 raise InputError(f"extend: draws must be at least 1, and is {draws}")
             engine.enlarge(draws)
-        per_draw = engine.round_gradients / (0.2 * engine.settings.iterations)
+        per_draw = engine.round_gradients / ((1.0 - TARGET_START) * engine.settings.iterations)
         most = budget if budget is not None else 4 * per_draw * engine.draws
         limit = engine.counts.gradients + most
         if not self._frozen:
-            self.warm_up(limit)
+            self.warm_up(limit, least=engine.settings.adapt_least * limit)
         self.sample(limit, until_done=budget is None)
         return self.result()
 

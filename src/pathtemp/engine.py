@@ -38,12 +38,12 @@ from pathtemp.learner import (
     path_length,
     with_leg_steps,
 )
-from pathtemp.links import A_MAX, A_MIN, MetricLink
+from pathtemp.links import BASE_END, TARGET_START, MetricLink, folded_at, host_unit
 from pathtemp.model import Model
 from pathtemp.paths.geometric import GeometricPath
 from pathtemp.run import Counts
 from pathtemp.settings import Settings
-from pathtemp.tours import Masses, rao_blackwell
+from pathtemp.tours import Estimates, Masses, rao_blackwell
 
 LONG_PATH = 20.0
 """Length from which chains are pinned, stratified over lam, before they move freely."""
@@ -72,7 +72,7 @@ def start_chains(
 ) -> ChainState:
     """Chains stratified over a, each at a particle of the nearest level."""
     folded = (np.arange(chains) + 0.5) / chains
-    position = np.clip((folded - A_MIN) / (A_MAX - A_MIN), 0.0, 1.0)
+    position = host_unit(folded)
     lam = parameters.link.host_at(position)
     level_position = parameters.link.host_position(np.array([level.lam for level in levels]))
     nearest = [int(np.argmin(np.abs(level_position - x))) for x in position]
@@ -81,7 +81,7 @@ def start_chains(
     energies = np.stack([levels[i].energies[p] for i, p in zip(nearest, particle, strict=True)])
     # A chain keeps its stratum only where its particle has density there.
     possible = (lam <= 0) | np.isfinite(energies[:, 1])
-    a = np.where(possible, folded, 0.5 * A_MIN)
+    a = np.where(possible, folded, 0.5 * BASE_END)
     return ChainState(jnp.asarray(theta), jnp.asarray(a), jnp.asarray(energies))
 
 
@@ -90,12 +90,12 @@ def same_lam(a: FloatArray, old: MetricLink, new: MetricLink) -> FloatArray:
 
     >>> links = MetricLink(jnp.array([0.0, 0.5, 1.0])), MetricLink(jnp.array([0.0, 0.2, 1.0]))
     >>> same_lam(np.array([0.05, 0.275, 0.9, 1.725]), *links).round(4).tolist()
-    [0.05, 0.4719, 0.9, 1.5281]
+    [0.05, 0.4531, 0.9, 1.5469]
     """
     folded = 1.0 - np.abs(1.0 - a)
-    lam = old.host_at(np.clip((folded - A_MIN) / (A_MAX - A_MIN), 0.0, 1.0))
-    inside = (folded > A_MIN) & (folded < A_MAX)
-    moved = np.where(inside, A_MIN + (A_MAX - A_MIN) * new.host_position(lam), folded)
+    lam = old.host_at(host_unit(folded))
+    inside = (folded > BASE_END) & (folded < TARGET_START)
+    moved = np.where(inside, folded_at(new.host_position(lam)), folded)
     return np.where(a > 1.0, 2.0 - moved, moved)
 
 
@@ -303,14 +303,14 @@ class Engine:
         """
         return bool(record.orbit_jump > ORBIT_LEAST * record.plain_jump)
 
+    def estimates(self) -> Estimates:
+        """Rao-Blackwell estimates of the frozen rounds."""
+        link, prior, sums = self.parameters.link, self.parameters.prior, self.state.sums
+        total, finished, second = (np.asarray(x) for x in (sums.total, sums.finished, sums.second))
+        masses = Masses(total, finished, second, int(sums.tours))
+        return rao_blackwell(masses, np.asarray(link.nodes), np.asarray(prior.log_c), float(prior.at_base))
+
     def curves(self) -> dict[str, LogZ]:
         """Rao-Blackwell curves of the frozen rounds, by estimator."""
-        link, prior, sums = self.parameters.link, self.parameters.prior, self.state.sums
-        where = (np.asarray(link.nodes), np.asarray(prior.log_c), float(prior.at_base))
-        estimators = {"given theta": 1} | ({"along the orbit": 0} if bool(self.parameters.orbit) else {})
-
-        def masses(index: int) -> Masses:
-            square, cross, finished = (np.asarray(x)[index] for x in (sums.square, sums.cross, sums.finished))
-            return Masses(np.asarray(sums.total)[:, index], square, cross, finished, int(sums.tours))
-
-        return {name: rao_blackwell(masses(index), *where) for name, index in estimators.items()}
+        along_orbit = {"along the orbit": self.estimates().curve(0)} if bool(self.parameters.orbit) else {}
+        return {"given theta": self.estimates().curve(1)} | along_orbit

@@ -139,8 +139,14 @@ def path_length(lam: FloatArray, delta: FloatArray) -> float:
 
 
 def cells_for(length: float) -> int:
-    """Number of cells of the link: under .4 units of length each, a power of two (one compilation for each)."""
-    return int(2 ** np.clip(np.ceil(np.log2(max(length, 1.0) / 0.4)), 6, 9))
+    """Number of cells of the link: under .4 units of length each, 60 to 480 (one compilation for each).
+
+    Multiples of five, so that the base can be cut as finely, see :mod:`pathtemp.kernels.strata`.
+
+    >>> cells_for(2.0), cells_for(30.0), cells_for(1000.0)
+    (60, 120, 480)
+    """
+    return int(60 * 2 ** np.clip(np.ceil(np.log2(max(length, 1.0) / 0.4 / 60)), 0, 3))
 
 
 def fit_prior(lam: FloatArray, delta: FloatArray, nodes: FloatArray) -> PseudoPrior:

@@ -1,7 +1,7 @@
 """Links lam = f(a): how the sampled coordinate ``a`` on the circle [0, 2) maps to the inverse temperature.
 
-Both links are flat at both ends and symmetric, f(a) = f(2 - a): lam = 0 for a folded below ``A_MIN`` and lam = 1
-above ``A_MAX``, so draws with lam exactly 0 and exactly 1 have positive probability (the paper's section 2.2).
+Both links are flat at both ends and symmetric, f(a) = f(2 - a), so draws with lam exactly 0 and exactly 1 have positive
+probability (the paper's section 2.2).
 """
 
 from __future__ import annotations
@@ -15,6 +15,15 @@ import numpy as np
 from pathtemp._types import Array, FloatArray
 
 A_MIN, A_MAX = 0.1, 0.8
+"""Flat ends of the paper's link."""
+
+BASE_END, TARGET_START = 0.125, 0.75
+"""Flat ends of the metric link: one eighth of the circle, and two.
+
+Of eight equispaced points of the circle, wherever the first lies, exactly one has lam = 0 and two have lam = 1. So the
+masses at both ends of an orbit can be compared without the noise of counting how many of its points fall there, which
+on short paths is most of the error of log z.
+"""
 
 
 def fold(a: Array) -> Array:
@@ -23,8 +32,22 @@ def fold(a: Array) -> Array:
 
 
 def unit(a: Array) -> Array:
-    """Position s in [0, 1] of the folded ``a`` between the flat ends."""
-    return jnp.clip((fold(a) - A_MIN) / (A_MAX - A_MIN), 0.0, 1.0)
+    """Position s in [0, 1] of the folded ``a`` between the flat ends of the metric link."""
+    return jnp.clip((fold(a) - BASE_END) / (TARGET_START - BASE_END), 0.0, 1.0)
+
+
+def folded_at(s: FloatArray) -> FloatArray:
+    """The folded ``a`` at positions s of the metric link, on the host."""
+    return BASE_END + (TARGET_START - BASE_END) * s
+
+
+def host_unit(folded: FloatArray) -> FloatArray:
+    """Positions s in [0, 1] of folded ``a`` on the metric link, on the host.
+
+    >>> host_unit(folded_at(np.array([0.0, 0.3, 1.0]))).round(12).tolist()
+    [0.0, 0.3, 1.0]
+    """
+    return np.clip((folded - BASE_END) / (TARGET_START - BASE_END), 0.0, 1.0)
 
 
 @dataclass(frozen=True)
@@ -77,8 +100,8 @@ class MetricLink:
         lam at K + 1 equispaced positions s = 0, 1/K, ..., 1; from 0 to 1, increasing.
 
     >>> link = MetricLink(jnp.array([0.0, 0.1, 1.0]))
-    >>> round(float(link(jnp.asarray(0.45))), 3)
-    0.1
+    >>> [round(float(link(a)), 3) for a in (0.125, 0.4375, 0.75, 1.5625)]
+    [0.0, 0.1, 1.0, 0.1]
     """
 
     nodes: Array
@@ -101,16 +124,16 @@ class MetricLink:
         r = fold(a)
         s = unit(a)
         cell = jnp.clip(jnp.floor(s * self.cells).astype(int), 0, self.cells - 1)
-        slope = (self.nodes[cell + 1] - self.nodes[cell]) * self.cells / (A_MAX - A_MIN)
-        return jnp.sign(1.0 - a) * jnp.where((r > A_MIN) & (r < A_MAX), slope, 0.0)
+        slope = (self.nodes[cell + 1] - self.nodes[cell]) * self.cells / (TARGET_START - BASE_END)
+        return jnp.sign(1.0 - a) * jnp.where((r > BASE_END) & (r < TARGET_START), slope, 0.0)
 
     def position(self, lam: Array) -> Array:
         """The s in [0, 1] with at(s) = lam."""
         return jnp.interp(lam, self.nodes, jnp.linspace(0.0, 1.0, self.cells + 1))
 
     def inverse(self, lam: Array) -> Array:
-        """The folded ``a`` in [A_MIN, A_MAX] with f(a) = lam."""
-        return A_MIN + (A_MAX - A_MIN) * self.position(lam)
+        """The folded ``a`` between the flat ends with f(a) = lam."""
+        return BASE_END + (TARGET_START - BASE_END) * self.position(lam)
 
     def host_at(self, s: FloatArray) -> FloatArray:
         """Lam at positions s, on the host."""

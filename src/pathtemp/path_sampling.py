@@ -21,7 +21,7 @@ from pathtemp.curve import LogZ
 from pathtemp.errors import InputError
 from pathtemp.fit import Fit
 from pathtemp.layout import Layout
-from pathtemp.links import A_MAX, A_MIN
+from pathtemp.links import BASE_END, TARGET_START
 from pathtemp.model import Model
 from pathtemp.paths.function import FunctionPath, LogPath
 from pathtemp.progress import Progress
@@ -186,7 +186,7 @@ class PathTask:
     def walk_at(self, chart: Chart, start: tuple[FloatArray, FloatArray]) -> Walk:
         """The walk on a transport, from theta (chains, dim) and lam (chains,)."""
         target = TargetMarginal(MARGINALS[self.target_marginal])
-        ends = (A_MIN, 1.0 - A_MAX)
+        ends = (BASE_END, 1.0 - TARGET_START)
         return Walk(FunctionPath(self.log_q), self.args, chart, start, ends, target, self.settings, self.seed)
 
     def run_of(self, walk: Walk, progress: Progress) -> WalkRun:

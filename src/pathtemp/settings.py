@@ -12,6 +12,10 @@ Marginal = Literal["balanced", "uniform", "constant-kl", "min-variance"]
 """How chains spend their time along the path, see :class:`Settings`."""
 
 
+FEW_ROUNDS = 16
+"""Rounds in a budget below which they are halved."""
+
+
 @dataclass(frozen=True)
 class Settings:
     """The default engine: annealing pass, transported HMC, lam drawn along the orbit, regeneration at lam = 0.
@@ -21,18 +25,20 @@ class Settings:
     chains
         Chains side by side.
     iterations
-        Iterations of one compiled round.
+        Iterations of one compiled round; half as many where a budget holds fewer than sixteen rounds.
     leapfrogs
         Largest number of leapfrog steps of one HMC move, of which each iteration draws 1..leapfrogs; None for the
         fourth root of the dimension.
     acceptance
         Target acceptance of HMC, to which step sizes adapt at each lam.
     orbit
-        Points of the lattice on which lam moves along the orbit; one less is evaluated.
+        Points of the lattice on which lam moves along the orbit; one less is evaluated. For multiples of eight the
+        same number lies at each end of the path, wherever the lattice is, which makes log z the more precise.
     anneal_moves, anneal_ess
         HMC moves per level of the annealing pass, and the conditional effective sample size that spaces its levels.
     adapt_least, adapt_share
-        Shares of the budget between which the kernel is frozen, as soon as it has settled.
+        Shares of the budget between which the kernel is frozen, as soon as it has settled; without a given budget,
+        from the eighth round.
     log_z_se
         Without a given budget: standard error of log z(1) at which a run may stop.
     rhat
@@ -91,6 +97,15 @@ class Settings:
         2048.0
         """
         return self.chains * self.iterations * (self.leapfrogs_in(dim) + 1) / 2
+
+    def within(self, budget: float, dim: int) -> Settings:
+        """A copy whose rounds are short enough for ``budget`` gradient evaluations: of some for each phase of a run.
+
+        >>> Settings().within(1e5, dim=10).iterations, Settings().within(1e4, dim=10).iterations
+        (32, 16)
+        """
+        short = budget < FEW_ROUNDS * self.round_gradients_in(dim) and self.iterations >= 32
+        return self.replace(iterations=self.iterations // 8 * 4) if short else self
 
     def replace(self, **changes: Any) -> Settings:
         """A copy with some fields changed.

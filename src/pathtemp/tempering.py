@@ -32,6 +32,9 @@ MOST_GRADIENTS = 1_000_000
 MOST_NUMBERS = 20_000_000
 """Numbers in the target draws that are kept where the user does not say how many draws (160 MB)."""
 
+LEAST_ROUNDS = 8
+"""Rounds before which the kernel is not frozen where no budget is given."""
+
 TARGET_DRAWS = 4096
 """Target draws over all chains, where the user does not say."""
 
@@ -115,6 +118,7 @@ def temper(
         asked = PaperPlan(seed, changed, draws)
         return steps.carry_out(PaperSteps(whole, asked, shown), asked, whole, shown, place, extends=False)
     settings = settings if chains is None else settings.replace(chains=chains)
+    settings = settings if budget is None else settings.within(budget, given.dim)
     plan = _plan(given, draws=draws, budget=budget, seed=seed, look=hints is not None, settings=settings)
     whole, reference = with_reference(given, seed=word)
     theta = starts(whole, count=settings.chains, seed=word)
@@ -146,6 +150,7 @@ def _plan(model: Model, *, draws: int | None, budget: float | None, seed: int, l
         # Without a budget the run goes on until the draws are there.
         must_draw=draws is not None or budget is None,
         budget=budget,
+        least=LEAST_ROUNDS * round_gradients if budget is None else settings.adapt_least * most,
         warm=most if budget is not None else min(most, 100 * round_gradients),
         most=most,
         look=look,

@@ -8,63 +8,119 @@ import numpy as np
 
 from pathtemp._types import FloatArray, HostArray
 from pathtemp.curve import LogZ
-from pathtemp.links import A_MAX, A_MIN
+from pathtemp.kernels.strata import compared_with, relative_width, strata
 
 FEWEST_TOURS = 5
 """Finished tours per chain from which tours rather than chains give the standard error."""
 
+TINY = 1e-150
+"""Stands for zero where logarithms and ratios are taken."""
+
+UNKNOWN = 1e100
+"""Stands for an infinite variance where an average is taken."""
+
 
 class Masses(NamedTuple):
-    """Sums of the conditional bin probabilities of one estimator, on the host; K + 2 bins.
+    """Sums of the conditional probabilities of a, on the host, by two estimators: 0 along the orbit, 1 given theta.
+
+    For the B bins, and the mass y_k at the base that each x_k is compared with, see :mod:`pathtemp.kernels.strata`.
 
     Parameters
     ----------
     total
-        By chain, shape (C, K + 2).
-    square, cross, finished
-        Over finished tours: sums of x_k^2, of x_k x_0 and of x_k, shape (K + 2,).
+        By chain, shape (C, 2, B).
+    finished
+        Over finished tours, shape (2, B).
+    second
+        Over finished tours: sums of the products of x_k and y_k of both estimators, in the order x, x', y, y', shape
+        (4, 4, B).
     tours
         Number of finished tours.
     """
 
     total: FloatArray
-    square: FloatArray
-    cross: FloatArray
     finished: FloatArray
+    second: FloatArray
     tours: int
 
 
-def rao_blackwell(masses: Masses, lam_nodes: FloatArray, log_c: FloatArray, at_base: float) -> LogZ:
+class Estimates(NamedTuple):
+    """Log z(lam) - log z(0) by both estimators.
+
+    Parameters
+    ----------
+    lam
+        lam = 0, the middle of each cell, and lam = 1, shape (K + 2,).
+    mean
+        Shape (2, K + 2); NaN where an estimator has seen nothing of the base.
+    covariance
+        Of the two, shape (2, 2, K + 2); infinite where an estimator has seen nothing.
+    """
+
+    lam: FloatArray
+    mean: FloatArray
+    covariance: FloatArray
+
+    def curve(self, index: int) -> LogZ:
+        """That of one estimator."""
+        return LogZ(self.lam, self.mean[index], np.sqrt(np.maximum(self.covariance[index, index], 0.0)))
+
+    def combined(self) -> LogZ:
+        """The average of both with the smallest variance, at each lam for itself.
+
+        >>> two = np.array([[0.0, 1.0], [0.0, 2.0]]), np.array([[[0.0, 1.0], [0.0, 0.0]], [[0.0, 0.0], [0.0, 3.0]]])
+        >>> curve = Estimates(np.array([0.0, 1.0]), *two).combined()
+        >>> float(curve.mean[1]), round(float(curve.stderr[1]) ** 2, 6)
+        (1.25, 0.75)
+        """
+        known = np.isfinite(self.mean)
+        orbit, given = (np.minimum(self.covariance[i, i], UNKNOWN) for i in (0, 1))
+        both = np.where(np.isfinite(self.covariance[0, 1]), self.covariance[0, 1], 0.0)
+        weight = np.clip((given - both) / np.maximum(orbit + given - 2.0 * both, TINY), 0.0, 1.0)
+        variance = weight**2 * orbit + 2.0 * weight * (1.0 - weight) * both + (1.0 - weight) ** 2 * given
+        first, second = np.where(known, self.mean, 0.0)
+        mean = np.where(known.any(axis=0), weight * first + (1.0 - weight) * second, np.nan)
+        return LogZ(self.lam, mean, np.where(variance < 0.1 * UNKNOWN, np.sqrt(np.maximum(variance, 0.0)), np.inf))
+
+
+def rao_blackwell(masses: Masses, lam_nodes: FloatArray, log_c: FloatArray, at_base: float) -> Estimates:
     """Log z(lam) - log z(0) = log c + log p(a), with p(a) averaged over the conditional laws of a (section 3).
 
-    ``lam_nodes`` and ``log_c`` are those of the link and the pseudo-prior under which the sums were collected. The
-    curve is given at lam = 0, at the middle of each cell, and at lam = 1.
+    ``lam_nodes`` and ``log_c`` are those of the link and the pseudo-prior under which the sums were collected.
     """
     cells = len(lam_nodes) - 1
-    prior = np.concatenate([[A_MIN], np.full(cells, (A_MAX - A_MIN) / cells), [1.0 - A_MAX]])
-    middle = 0.5 * (log_c[1:] + log_c[:-1])
-    offset = np.concatenate([[at_base], middle, log_c[-1:]])
-    lam = np.concatenate([[0.0], 0.5 * (lam_nodes[1:] + lam_nodes[:-1]), [1.0]])
     pooled = masses.total.sum(axis=0)
-    seen = pooled > 0
-    with np.errstate(divide="ignore"):
-        log_p = np.log(pooled) - np.log(prior)
-    mean = offset + log_p
-    mean = np.interp(lam, lam[seen], (mean - mean[0])[seen]) if seen.any() and seen[0] else np.full(len(lam), np.nan)
-    return LogZ(lam, mean, np.where(seen, standard_error(masses), np.inf))
+    above, base = (x[:, strata(cells) :] for x in (pooled, compared_with(pooled, cells)))
+    lam = np.concatenate([[0.0], 0.5 * (lam_nodes[1:] + lam_nodes[:-1]), [1.0]])
+    log_ratio = np.log(np.maximum(above, TINY)) - np.log(np.maximum(base, TINY)) - np.log(relative_width(cells))
+    rise = np.append(0.5 * (log_c[1:] + log_c[:-1]), log_c[-1]) - at_base + log_ratio
+    seen = (above > 0) & (base > 0)
+    mean = np.array([_filled(lam, *estimator) for estimator in zip(rise, seen, strict=True)])
+    known = seen[:, None] & seen[None]
+    covariance = np.where(known, _covariance(masses, cells), np.inf)
+    return Estimates(lam, mean, np.concatenate([np.zeros((2, 2, 1)), covariance], axis=2))
 
 
-def standard_error(masses: Masses) -> FloatArray:
-    """Standard error of log(x_k / x_0) by the delta method, over tours, or over chains where tours are few."""
-    chains = len(masses.total)
-    if masses.tours >= FEWEST_TOURS * chains and masses.finished[0] > 0:
-        x = np.maximum(masses.finished, 1e-150)
-        relative = masses.square / x**2 - 2.0 * masses.cross / (x * x[0]) + masses.square[0] / x[0] ** 2
-        return np.sqrt(np.maximum(relative, 0.0))
-    total = masses.total
-    mean = np.maximum(total.mean(axis=0), 1e-300)
-    relative = total / mean - total[:, :1] / mean[0]
-    return np.sqrt(np.sum((relative - relative.mean(axis=0)) ** 2, axis=0) / max(chains - 1, 1) / chains)
+def _filled(lam: FloatArray, rise: FloatArray, seen: HostArray) -> FloatArray:
+    """The curve from lam = 0, interpolated where it was not seen; NaN where nothing was."""
+    nodes = np.append(True, seen)
+    return np.interp(lam, lam[nodes], np.append(0.0, rise)[nodes]) if seen.any() else np.full(len(lam), np.nan)
+
+
+def _covariance(masses: Masses, cells: int) -> FloatArray:
+    """Covariance of log(x_k / y_k) of both estimators at the cells and at lam = 1, shape (2, 2, K + 1).
+
+    By the delta method, over tours, or over chains where tours are few.
+    """
+    chains, above = len(masses.total), slice(strata(cells), None)
+    if masses.tours >= FEWEST_TOURS * chains:
+        sums = np.concatenate([masses.finished, compared_with(masses.finished, cells)])[:, above]
+        scaled = masses.second[..., above] / np.maximum(sums[:, None] * sums[None], TINY)
+        return scaled[:2, :2] - scaled[:2, 2:] - scaled[2:, :2] + scaled[2:, 2:]
+    x, y = (part[..., above] for part in (masses.total, compared_with(masses.total, cells)))
+    relative = x / np.maximum(x.mean(axis=0), TINY) - y / np.maximum(y.mean(axis=0), TINY)
+    centred = relative - relative.mean(axis=0)
+    return np.einsum("cek,cfk->efk", centred, centred) / max(chains - 1, 1) / chains
 
 
 class TripCounter:

@@ -63,6 +63,13 @@ def test_ties():
     assert np.isnan(khat(np.concatenate([np.zeros(990), np.arange(10.0)])).value)
 
 
+@pytest.mark.parametrize("tied", range(70, 121, 2))
+def test_ties_at_the_top_of_any_number(tied):
+    """As many as the tail has draws, one fewer, one more: whatever the cutoff falls on, there is an answer."""
+    ratio = np.append(np.random.default_rng(0).normal(-3.0, 1.0, size=1000 - tied), np.full(tied, 1.0))
+    assert khat(ratio).value < 0.7
+
+
 def test_too_few_draws_is_not_a_pass():
     few = khat(np.arange(20.0))
     assert np.isnan(few.value)

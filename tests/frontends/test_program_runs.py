@@ -155,24 +155,21 @@ def test_all_label_permutations_have_equal_shares_where_nuts_is_stuck(monkeypatc
 
 
 @SLOW
-def test_evidence_beside_smc_with_fewer_evaluations():
-    """The same number as ``pm.sample_smc`` within its spread, more precise, for fewer evaluations.
+@pytest.mark.parametrize("name", ["regression, 7-d", "normal mean", "Poisson-gamma", "beta-binomial"])
+def test_evidence_beside_smc_with_fewer_evaluations(name):
+    """The same number as ``pm.sample_smc`` within its spread, more precise, for fewer evaluations, at default settings.
 
     The standard error of one run of SMC comes from four chains and is itself uncertain by 40%: three runs are pooled.
     """
     pytest.importorskip("pymc", reason="PyMC is not installed")
-    compared = importlib.import_module("benchmarks.beside_smc").compared
-    rows = compared("regression, 7-d", seeds=3)
-    smcs, ours, equals = rows[:3], rows[3:6], rows[6:]
-    for smc, our, equal in zip(smcs, ours, equals, strict=True):
+    rows = importlib.import_module("benchmarks.beside_smc").compared(name, seeds=3)
+    smcs, ours = rows[:3], rows[3:]
+    for smc, our in zip(smcs, ours, strict=True):
         assert our["evaluations"] < smc["evaluations"]
         assert abs(our["z"]) < 3
         assert abs(our["value"] - smc["value"]) < 3 * np.hypot(our["se"], smc["spread"])
-        assert equal["evaluations"] < smc["evaluations"]
-        assert abs(equal["z"]) < 3
-    smc_se, our_se, equal_se = (np.sqrt(np.mean([row["se"] ** 2 for row in group])) for group in (smcs, ours, equals))
+    smc_se, our_se = (np.sqrt(np.mean([row["se"] ** 2 for row in group])) for group in (smcs, ours))
     assert our_se < smc_se
-    assert equal_se <= smc_se
 
 
 @SLOW

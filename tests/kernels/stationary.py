@@ -18,7 +18,7 @@ from pathtemp._types import Array, FloatArray, Key
 from pathtemp.kernels.lam_given_theta import PseudoPrior
 from pathtemp.kernels.transport import Transport
 from pathtemp.layout import Layout
-from pathtemp.links import A_MAX, A_MIN, MetricLink
+from pathtemp.links import BASE_END, TARGET_START, MetricLink
 from pathtemp.model import Model
 from pathtemp.modes.local import from_covariance
 from pathtemp.modes.mixture_base import mixture_base
@@ -161,11 +161,11 @@ class Law:
         assert self.problem.log_z is not None
         density = np.exp(self.problem.log_z(lam) - log_c)
         inside = np.concatenate([[0.0], np.cumsum(0.5 * (density[1:] + density[:-1]) * np.diff(s))])
-        below = A_MIN * np.exp(-float(self.prior.at_base))
-        above = (1.0 - A_MAX) * density[-1]
-        mass = np.concatenate([[0.0], below + (A_MAX - A_MIN) * inside, [0.0]])
+        below = BASE_END * np.exp(-float(self.prior.at_base))
+        above = (1.0 - TARGET_START) * density[-1]
+        mass = np.concatenate([[0.0], below + (TARGET_START - BASE_END) * inside, [0.0]])
         mass[-1] = mass[-2] + above
-        return np.concatenate([[0.0], A_MIN + (A_MAX - A_MIN) * s, [1.0]]), mass / mass[-1]
+        return np.concatenate([[0.0], BASE_END + (TARGET_START - BASE_END) * s, [1.0]]), mass / mass[-1]
 
     def draw(self, rng: np.random.Generator, count: int) -> tuple[FloatArray, FloatArray]:
         """Exact draws theta (n, dim) and a (n,)."""
@@ -175,7 +175,7 @@ class Law:
         return self.problem.sample_at(rng, self.lam(a)), a
 
     def lam(self, a: FloatArray) -> FloatArray:
-        s = np.clip((1.0 - np.abs(1.0 - a) - A_MIN) / (A_MAX - A_MIN), 0.0, 1.0)
+        s = np.clip((1.0 - np.abs(1.0 - a) - BASE_END) / (TARGET_START - BASE_END), 0.0, 1.0)
         return np.interp(s, np.linspace(0.0, 1.0, self.link.cells + 1), self.link.nodes)
 
     def uniform(self, a: FloatArray) -> FloatArray:

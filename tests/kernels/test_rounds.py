@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 from stationary import ACCEPTED, QUICK, law, rough_transport, worst_p_value
 
-from pathtemp.kernels import rounds
+from pathtemp.kernels import rounds, strata
 from pathtemp.kernels.rounds import RoundShape, empty_sums, enlarge, initial_state, make_round, window
 from pathtemp.kernels.transported_hmc import ChainState, KernelParameters, Step
 
-CHAINS, CELLS = 5, 3
+CHAINS, CELLS = 5, 10
+BINS = strata.bins(CELLS)
 
 
 def steps_of(rng: np.random.Generator, iterations: int) -> list[Step]:
@@ -27,8 +28,8 @@ def steps_of(rng: np.random.Generator, iterations: int) -> list[Step]:
             position=blank,
             orbit_jump=blank,
             plain_jump=blank,
-            orbit_masses=jnp.asarray(rng.dirichlet(np.ones(CELLS + 2), size=CHAINS)),
-            plain_masses=jnp.asarray(rng.dirichlet(np.ones(CELLS + 2), size=CHAINS)),
+            orbit_masses=jnp.asarray(rng.dirichlet(np.ones(BINS), size=CHAINS)),
+            plain_masses=jnp.asarray(rng.dirichlet(np.ones(BINS), size=CHAINS)),
             rejected=blank,
             leg=blank,
         )
@@ -40,10 +41,10 @@ def test_tour_sums_against_tours_cut_by_hand() -> None:
     made = steps_of(np.random.default_rng(0), 60)
     sums = empty_sums(CHAINS, CELLS)
     for step in made:
-        sums = rounds._accumulate(sums, step)
-    tours, total = [], np.zeros((CHAINS, 2, CELLS + 2))
+        sums = rounds._accumulate(sums, step, CELLS)
+    tours, total = [], np.zeros((CHAINS, 2, BINS))
     for chain in range(CHAINS):
-        current, started = np.zeros((2, CELLS + 2)), False
+        current, started = np.zeros((2, BINS)), False
         for step in made:
             orbit, plain = np.asarray(step.orbit_masses[chain]), np.asarray(step.plain_masses[chain])
             total[chain] += [orbit, plain]
@@ -52,14 +53,14 @@ def test_tour_sums_against_tours_cut_by_hand() -> None:
             if bool(step.regenerated[chain]):
                 if started:
                     tours.append(current)
-                current, started = np.zeros((2, CELLS + 2)), True
+                current, started = np.zeros((2, BINS)), True
             current[1] += plain
     x = np.array(tours)
     assert int(sums.tours) == len(x) > 20
     np.testing.assert_allclose(sums.total, total, rtol=1e-12)
     np.testing.assert_allclose(sums.finished, x.sum(axis=0), rtol=1e-12)
-    np.testing.assert_allclose(sums.square, np.sum(x**2, axis=0), rtol=1e-12)
-    np.testing.assert_allclose(sums.cross, np.sum(x * x[..., :1], axis=0), rtol=1e-12)
+    both = np.concatenate([x, strata.compared_with(x, CELLS)], axis=1)
+    np.testing.assert_allclose(sums.second, np.einsum("tik,tjk->ijk", both, both), rtol=1e-12)
 
 
 def test_ring_buffer_keeps_the_latest_draws_of_each_chain() -> None:
@@ -170,4 +171,8 @@ def test_tours_are_counted_between_regenerations(played: dict[str, Any]) -> None
     regenerated = played["record"].regenerated.sum(axis=0)
     assert int(played["state"].sums.tours) == np.maximum(regenerated - 1, 0).sum()
     np.testing.assert_array_equal(played["state"].sums.started, regenerated > 0)
-    np.testing.assert_allclose(played["state"].sums.total.sum(axis=2), 8.0, rtol=1e-9)
+    orbit, plain = played["state"].sums.total.sum(axis=2).T
+    np.testing.assert_allclose(plain, 8.0, rtol=1e-9)
+    # Windows are drawn for all chains alike; those on a part of the circle do not count.
+    np.testing.assert_allclose(orbit, round(orbit[0]), rtol=1e-9)
+    assert 3 <= round(orbit[0]) < 8

@@ -13,12 +13,12 @@ import pytest
 from stationary import ACCEPTED, CHAINS, PROBLEMS, QUICK, REFUSED, exact_draws, law, rough_transport, worst_p_value
 
 from pathtemp._types import Key, Sampler
-from pathtemp.kernels import hmc, lam_along_orbit, lam_given_theta, transported_hmc
+from pathtemp.kernels import hmc, lam_along_orbit, lam_given_theta, strata, transported_hmc
 from pathtemp.kernels.lam_given_theta import PseudoPrior
 from pathtemp.kernels.legs import Legs, LegTransport
 from pathtemp.kernels.transport import AffineMap, Transport
 from pathtemp.kernels.transported_hmc import ChainState, KernelParameters, Step
-from pathtemp.links import MetricLink
+from pathtemp.links import BASE_END, TARGET_START, MetricLink
 from pathtemp.paths.geometric import GeometricPath
 
 POINTS = 6
@@ -157,7 +157,9 @@ def test_conditional_masses_of_both_moves_average_to_the_law_of_a() -> None:
     name = "mixture"
     exact = law(name)
     _, _, made = move(name, kept_kernel(name, sampled=True), parameters(name))
-    positions = np.concatenate([[0.0], np.linspace(0.1, 0.8, exact.link.cells + 1), [1.0]])
+    cells = exact.link.cells
+    base = np.linspace(0.0, BASE_END, strata.strata(cells) + 1)
+    positions = np.concatenate([base[:-1], np.linspace(BASE_END, TARGET_START, cells + 1), [1.0]])
     # The distribution function on the circle covers the folded one in its first half.
     expected = 2.0 * np.diff(exact.uniform(positions))
     for masses in (made.orbit_masses, made.plain_masses):
@@ -285,7 +287,7 @@ def test_a_bug_planted_in_the_labels_is_seen(
     plant(monkeypatch)
     # Without exact draws of the base, which repair what the labels break.
     iterate = kernel("legs", None)
-    assert move("legs", iterate, parameters("legs"), iterations=20)[0] < REFUSED
+    assert move("legs", iterate, parameters("legs"), steps=4, iterations=20)[0] < REFUSED
 
 
 def test_base_draws_of_the_wrong_scale_are_seen() -> None:

@@ -43,7 +43,7 @@ class Continuation:
         self._progress.start(int(most))
         try:
             with self._keeper.listening():
-                run.warm_up(plan.warm)
+                run.warm_up(plan.warm, least=plan.least)
                 if run.limit is None:
                     run.sample(plan.most, until_done=plan.budget is None)
                 else:

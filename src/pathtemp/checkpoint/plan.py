@@ -27,8 +27,8 @@ class Plan:
         Target draws kept for each chain, and whether that many are wanted.
     budget
         Gradient evaluations, None for a run that stops by itself.
-    warm, most
-        Gradient evaluations until which the kernel may adapt, and in all.
+    least, warm, most
+        Gradient evaluations until which the kernel adapts at least, those until which it may, and in all.
     look
         Whether to look for separated modes.
     """
@@ -38,6 +38,7 @@ class Plan:
     draws: int
     must_draw: bool
     budget: float | None
+    least: float
     warm: float
     most: float
     look: bool

@@ -97,7 +97,8 @@ def _tail_shape(ratio: FloatArray, r_eff: float) -> float:
         return float("nan")
     size = min(ratio.size // 5, math.floor(3.0 * math.sqrt(ratio.size / r_eff)))
     tail = np.sort(ratio)[-size - 1 :] - ratio.max()
-    if tail[0] > -SAME_RATIO:
+    # The first is the cutoff, below the tail.
+    if tail[1] > -SAME_RATIO:
         return float("-inf")
     if tail[size // 4] - tail[0] < SAME_RATIO:
         distinct = np.unique(ratio)

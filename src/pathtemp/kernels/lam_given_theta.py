@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 
 from pathtemp._types import Array
-from pathtemp.links import A_MAX, A_MIN, MetricLink, fold, interpolate, unit
+from pathtemp.links import BASE_END, TARGET_START, MetricLink, fold, interpolate, unit
 
 
 @jax.tree_util.register_dataclass
@@ -33,19 +33,12 @@ class PseudoPrior:
 
     def __call__(self, a: Array) -> Array:
         """Value at ``a``."""
-        return jnp.where(fold(a) <= A_MIN, self.at_base, interpolate(self.log_c, unit(a)))
+        return jnp.where(fold(a) <= BASE_END, self.at_base, interpolate(self.log_c, unit(a)))
 
 
 def bins(cells: int) -> Array:
     """Prior mass of the K + 2 bins of folded a: the atom at lam = 0, the K cells, the atom at lam = 1."""
-    return jnp.concatenate([jnp.array([A_MIN]), jnp.full(cells, (A_MAX - A_MIN) / cells), jnp.array([1.0 - A_MAX])])
-
-
-def bin_of(a: Array, cells: int) -> Array:
-    """Index in 0..K+1 of the bin that holds ``a``."""
-    r = fold(a)
-    cell = 1 + jnp.clip(jnp.floor(unit(a) * cells).astype(int), 0, cells - 1)
-    return jnp.where(r <= A_MIN, 0, jnp.where(r >= A_MAX, cells + 1, cell))
+    return jnp.array([BASE_END, *[(TARGET_START - BASE_END) / cells] * cells, 1.0 - TARGET_START])
 
 
 def choose(u: Array, probability: Array) -> Array:
@@ -73,8 +66,9 @@ def draw(u: Array, delta: Array, link: MetricLink, prior: PseudoPrior) -> tuple[
     size = jnp.maximum(jnp.abs(rise[cell]), 1e-9)
     inside = -jnp.log1p(u[1] * jnp.expm1(-size)) / size
     inside = jnp.where(rise[cell] > 0, 1.0 - inside, inside)
-    r = A_MIN + (A_MAX - A_MIN) * (cell + inside) / link.cells
+    r = BASE_END + (TARGET_START - BASE_END) * (cell + inside) / link.cells
     # The open interval keeps a rounding of a cell's draw from landing in an atom.
-    r = jnp.clip(r, jnp.nextafter(A_MIN, 1.0), jnp.nextafter(A_MAX, 0.0))
-    r = jnp.where(index == 0, u[1] * A_MIN, jnp.where(index == link.cells + 1, 1.0 - u[1] * (1.0 - A_MAX), r))
+    r = jnp.clip(r, jnp.nextafter(BASE_END, 1.0), jnp.nextafter(TARGET_START, 0.0))
+    at_target = 1.0 - u[1] * (1.0 - TARGET_START)
+    r = jnp.where(index == 0, u[1] * BASE_END, jnp.where(index == link.cells + 1, at_target, r))
     return jnp.where(u[2] < 0.5, r, 2.0 - r), probability

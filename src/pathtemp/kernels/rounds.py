@@ -12,25 +12,28 @@ import jax.numpy as jnp
 import numpy as np
 
 from pathtemp._types import Array, Key, Sampler
+from pathtemp.kernels import strata
 from pathtemp.kernels.transported_hmc import ChainState, KernelParameters, Step, iterate
 from pathtemp.paths.geometric import GeometricPath, delta
 
 
 class TourSums(NamedTuple):
-    """Sums of the conditional bin probabilities of a, by chain and by tour (the time between regenerations).
+    """Sums of the conditional probabilities x_k of the B bins of a, by chain and by tour.
 
-    The second axis of each array is the estimator: 0 along the orbit, 1 given theta.
+    A tour is the time between regenerations. The second axis of each array is the estimator: 0 along the orbit, 1 given
+    theta. For the bins, and the mass y_k at the base that each is compared with, see :mod:`pathtemp.kernels.strata`.
 
     Parameters
     ----------
     current
-        Of the tour under way, shape (C, 2, K + 2).
+        Of the tour under way, shape (C, 2, B).
     total
-        Of the whole time, shape (C, 2, K + 2).
-    square, cross
-        Over finished tours: the sum of x_k^2 and of x_k x_0, shape (2, K + 2).
+        Of the whole time, shape (C, 2, B).
     finished
-        Over finished tours: the sum of x_k, shape (2, K + 2).
+        Over finished tours: the sum of x_k, shape (2, B).
+    second
+        Over finished tours: the sums of the products of x_k and y_k of both estimators, in the order x, x', y, y',
+        shape (4, 4, B).
     tours
         Number of finished tours.
     started
@@ -39,9 +42,8 @@ class TourSums(NamedTuple):
 
     current: Array
     total: Array
-    square: Array
-    cross: Array
     finished: Array
+    second: Array
     tours: Array
     started: Array
 
@@ -130,13 +132,12 @@ def window(u: Array) -> Array:
 def empty_sums(chains: int, cells: int) -> TourSums:
     """Tour sums before any iteration."""
     # Each its own buffer: a round donates them all.
-    per_chain, overall = (chains, 2, cells + 2), (2, cells + 2)
+    count = strata.bins(cells)
     return TourSums(
-        current=zeros(*per_chain),
-        total=zeros(*per_chain),
-        square=zeros(*overall),
-        cross=zeros(*overall),
-        finished=zeros(*overall),
+        current=zeros(chains, 2, count),
+        total=zeros(chains, 2, count),
+        finished=zeros(2, count),
+        second=zeros(4, 4, count),
         tours=zeros(dtype=int),
         started=zeros(chains, dtype=bool),
     )
@@ -213,7 +214,7 @@ def make_round(
                 if sample_base is not None
                 else _keep(state.base, state.base_visits, chains.theta, lam <= 0.0)
             )
-            sums = _accumulate(state.sums, made)
+            sums = _accumulate(state.sums, made, parameters.link.cells)
             record = {
                 "a": chains.a,
                 "lam": lam,
@@ -261,7 +262,7 @@ def _keep(buffer: Array, visits: Array, theta: Array, here: Array) -> tuple[Arra
     return buffer.at[rows, slot].set(written), visits + here
 
 
-def _accumulate(sums: TourSums, made: Step) -> TourSums:
+def _accumulate(sums: TourSums, made: Step, cells: int) -> TourSums:
     """Close the tours of the chains that regenerated, then add this iteration to the tours under way.
 
     The orbit move comes before the regeneration and the draw of a given theta after it, so the former belongs to the
@@ -270,17 +271,15 @@ def _accumulate(sums: TourSums, made: Step) -> TourSums:
     orbit, plain = made.orbit_masses, made.plain_masses
     current = sums.current.at[:, 0].add(orbit)
     closed = (made.regenerated & sums.started)[:, None, None]
-    square = sums.square + jnp.sum(jnp.where(closed, current**2, 0.0), axis=0)
-    cross = sums.cross + jnp.sum(jnp.where(closed, current * current[..., :1], 0.0), axis=0)
-    finished = sums.finished + jnp.sum(jnp.where(closed, current, 0.0), axis=0)
+    ended = jnp.where(closed, current, 0.0)
+    both = jnp.concatenate([ended, strata.compared_with(ended, cells)], axis=1)
     current = jnp.where(made.regenerated[:, None, None], 0.0, current).at[:, 1].add(plain)
     total = sums.total.at[:, 0].add(orbit).at[:, 1].add(plain)
     return TourSums(
         current,
         total,
-        square,
-        cross,
-        finished,
+        sums.finished + jnp.sum(ended, axis=0),
+        sums.second + jnp.sum(both[:, :, None] * both[:, None], axis=0),
         sums.tours + jnp.sum(closed),
         sums.started | made.regenerated,
     )

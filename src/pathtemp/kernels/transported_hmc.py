@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 
 from pathtemp._types import Array, Key, Sampler
-from pathtemp.kernels import hmc, lam_along_orbit, lam_given_theta
+from pathtemp.kernels import hmc, lam_along_orbit, lam_given_theta, strata
 from pathtemp.kernels.lam_given_theta import PseudoPrior
 from pathtemp.kernels.legs import Legs, LegTransport, OneTransport
 from pathtemp.kernels.transport import Transport
@@ -72,7 +72,8 @@ class Step(NamedTuple):
     orbit_jump, plain_jump
         Distance in s moved along the orbit, and by the draw of a given theta.
     orbit_masses, plain_masses
-        Conditional probabilities of the K + 2 bins of a, in the two moves.
+        Conditional probabilities of the bins of a (see :mod:`pathtemp.kernels.strata`), in the two moves; zero where
+        the lattice did not span the circle.
     rejected
         Number of evaluations without density.
     leg
@@ -114,6 +115,7 @@ def iterate(
     theta, a, energies = state
     leg, leg_step, transport, log_label = _label(u[7], theta, parameters, path)
     z = transport.at(unit(a)).inverse(theta)
+    no_masses = jnp.zeros(strata.bins(link.cells))
 
     def along_orbit() -> tuple[Array, Array, Array, Array]:
         moved = lam_along_orbit.move(
@@ -130,11 +132,13 @@ def iterate(
             evaluate=path.energies,
             log_label=log_label,
         )
-        masses = jnp.zeros(link.cells + 2).at[lam_given_theta.bin_of(moved.lattice, link.cells)].add(moved.probability)
+        masses = no_masses.at[strata.bin_of(moved.lattice, link.cells)].add(moved.probability)
+        # Lattices on a part of the circle have too few points at the ends to tell their masses apart from their counts.
+        masses = jnp.where(spacing * lattice_points > 2.0 - 1e-9, masses, 0.0)
         return moved.a, moved.theta, moved.energies, masses
 
     def stay() -> tuple[Array, Array, Array, Array]:
-        return a, theta, energies, jnp.zeros(link.cells + 2)
+        return a, theta, energies, no_masses
 
     use_orbit = parameters.orbit & ~parameters.pinned
     a_orbit, theta, energies, orbit_masses = jax.lax.cond(use_orbit, along_orbit, stay)
@@ -162,7 +166,7 @@ def iterate(
         jnp.abs(unit(a_orbit) - unit(a)),
         jnp.abs(unit(a_new) - s),
         orbit_masses,
-        plain_masses,
+        strata.cut(plain_masses, link.cells),
         jnp.sum(new_energies == -jnp.inf),
         leg,
     )

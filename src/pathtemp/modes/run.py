@@ -39,6 +39,9 @@ MOST_SCANNED = 8_000_000
 MOST_SCAN = 131_072
 """Draws of the base whose density is looked at: where one in ten thousand leads to a mode, about a dozen of them do."""
 
+NO_SCAN = 5_000
+"""Gradient evaluations of a budget that buy no scan; each of the others buys one draw."""
+
 LOOK_SHARE = 0.01
 """Share of the budget for each look at target draws."""
 
@@ -110,7 +113,7 @@ class ModesRun:
         """The engine at work."""
         return self._run.engine
 
-    def warm_up(self, budget: float) -> None:
+    def warm_up(self, budget: float, *, least: float) -> None:
         """Annealing pass, search, choice of the base, adaptive rounds; from the choice on again for a new mode."""
         if self._restarts is None:
             self._run.anneal(budget)
@@ -119,7 +122,7 @@ class ModesRun:
             self._find(budget)
             self._settle(budget)
             self._restarts = 0
-        while not self._run.warm_up(budget, watch=self._new_mode):
+        while not self._run.warm_up(budget, least=least, watch=self._new_mode):
             self._restarts += 1
             self._rounds = 0
             self._settle(budget)
@@ -147,7 +150,7 @@ class ModesRun:
             if model.sample_base is not None
             else _again(theta[lam <= 0], self._rng)
         )
-        scan = int(np.clip(budget, 1024, min(MOST_SCAN, MOST_SCANNED // model.dim)))
+        scan = int(np.clip(budget - NO_SCAN, 1024, min(MOST_SCAN, MOST_SCANNED // model.dim)))
         if model.sample_base is None or model.dim > DENSE_DIM:
             scan = 0
         self._search.climb(self.hints, found_by="given", random=False, most_gradients=most)

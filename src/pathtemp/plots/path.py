@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pathtemp._types import FloatArray
-from pathtemp.links import A_MAX, A_MIN
+from pathtemp.links import A_MAX, A_MIN, BASE_END, TARGET_START
 from pathtemp.plots.style import BASE, BETWEEN, ESTIMATE, EXACT, TARGET, axes, central_range, empty, title
+from pathtemp.settings import Settings
 from pathtemp.summary import with_error
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def joint_path(fit: Fit, ax: Axes | None = None, *, label: str | None = None) ->
         return empty(ax, "no draws")
     kept = kept[:: max(1, -(-kept.size // MOST_POINTS))]
     a, lam, y = a[kept], lam[kept], y[kept]
-    _ends(ax)
+    _ends(ax, fit)
     between = (lam > 0) & (lam < 1)
     for where, colour in ((between, BETWEEN), (lam <= 0, BASE), (lam >= 1, TARGET)):
         ax.plot(a[where], y[where], ".", ms=3, mec="none", alpha=0.6, color=colour, rasterized=True)
@@ -90,7 +91,7 @@ def marginal_a(fit: Fit, ax: Axes | None = None) -> Axes:
     if a.size == 0:
         return empty(ax, "no draws")
     counts, edges = np.histogram(a, bins=40, range=(0, 2))
-    _ends(ax)
+    _ends(ax, fit)
     ax.stairs(counts / (a.size * np.diff(edges)), edges, fill=True, color=BETWEEN, alpha=0.7, label="draws")
     ax.axhline(0.5, color=EXACT, linewidth=1.0, linestyle=(0, (4, 3)), label="uniform")
     ax.legend(loc="lower center", ncols=2)
@@ -98,9 +99,10 @@ def marginal_a(fit: Fit, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def _ends(ax: Axes) -> None:
+def _ends(ax: Axes, fit: Fit) -> None:
     """Shade where the link is flat: lam = 0 at the outside, lam = 1 in the middle."""
-    for low, high, colour in ((0, A_MIN, BASE), (2 - A_MIN, 2, BASE), (A_MAX, 2 - A_MAX, TARGET)):
+    base, target = (BASE_END, TARGET_START) if isinstance(fit.settings, Settings) else (A_MIN, A_MAX)
+    for low, high, colour in ((0, base, BASE), (2 - base, 2, BASE), (target, 2 - target, TARGET)):
         ax.axvspan(low, high, color=colour, alpha=0.12, linewidth=0)
 
 
