@@ -61,11 +61,11 @@ def test_length_of_the_gaussian_scale_path() -> None:
     assert path_length(lam, delta) == pytest.approx(np.log(10.0), rel=0.06)
 
 
-def test_cells_are_short_and_as_wide_as_the_strata_of_the_base() -> None:
+def test_cells_are_short_and_fill_the_strata_of_the_base() -> None:
     assert [cells_for(length) for length in (0.0, 24.0, 25.0, 1e4)] == [60, 60, 120, 480]
     for length in (1.0, 20.0, 60.0, 150.0):
         cells = cells_for(length)
-        assert relative_width(cells)[0] == pytest.approx(1.0)
+        assert relative_width(cells)[0] == pytest.approx(60 / cells)
         assert length / cells <= 0.4
 
 

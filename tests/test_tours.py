@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from pathtemp.kernels.strata import bins, compared_with, relative_width, strata
-from pathtemp.tours import FEWEST_TOURS, Masses, TargetVisits, TripCounter, rao_blackwell
+from pathtemp.tours import FEWEST_TOURS, Masses, TargetVisits, TripCounter, against_whole_base, rao_blackwell
 
 
 def trace(text: str) -> tuple[np.ndarray, np.ndarray]:
@@ -146,6 +146,15 @@ def test_the_combined_curve_is_no_worse_than_either() -> None:
     first, second, both = estimates.curve(0), estimates.curve(1), estimates.combined()
     assert np.all(both.stderr <= np.minimum(first.stderr, second.stderr) + 1e-12)
     assert both.stderr[-1] < 0.99 * min(first.stderr[-1], second.stderr[-1])
+
+
+def test_the_whole_base_gives_the_same_curve_with_more_noise() -> None:
+    exact = np.broadcast_to(expected_masses(), (3, BINS))
+    curve = against_whole_base(exact, NODES, LOG_C, AT_BASE)
+    assert curve is not None
+    np.testing.assert_allclose(curve.mean, LOG_Z, atol=1e-12)
+    unseen = np.where(np.arange(BINS) == BASE + 3, 0.0, exact)
+    assert against_whole_base(unseen, NODES, LOG_C, AT_BASE) is None
 
 
 def test_without_lattices_the_curve_is_that_given_theta() -> None:

@@ -141,7 +141,7 @@ class AdaptiveRun:
         trips = self._trips.add(at_base, at_target)
         if free > 1:
             self._early_visits.add(at_base, at_target)
-        engine.pool.add(from_record(record))
+        engine.pool.add(from_record(record, engine.unstick(record) if bool(engine.parameters.pinned) else None))
         engine.adapt_steps(record)
         over = engine.counts.gradients >= settings.adapt_share * budget
         now.refitted = over or free == 0 or (free if free > 0 else now.rounds) in REFIT_AT

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pathtemp._types import FloatArray
+from pathtemp._types import FloatArray, HostArray
 from pathtemp.anneal import Level, MovesShape, anneal, chart_of, equilibrate, make_moves
 from pathtemp.compilation import compiled_once
 from pathtemp.curve import LogZ
@@ -43,7 +43,7 @@ from pathtemp.model import Model
 from pathtemp.paths.geometric import GeometricPath
 from pathtemp.run import Counts
 from pathtemp.settings import Settings
-from pathtemp.tours import Estimates, Masses, rao_blackwell
+from pathtemp.tours import Estimates, Masses, against_whole_base, rao_blackwell
 
 LONG_PATH = 20.0
 """Length from which chains are pinned, stratified over lam, before they move freely."""
@@ -56,6 +56,9 @@ ANNEALED_ROUNDS = 3
 
 ORBIT_LEAST = 0.3
 """Jump along the orbit, relative to that of the draw given theta, below which the orbit is dropped."""
+
+STUCK = 0.1
+"""Mean acceptance in a round below which a pinned chain is stuck."""
 
 LEARNERS = 2048
 """Chains whose theta is kept for learning the transport."""
@@ -253,8 +256,8 @@ class Engine:
         """
         if self.length <= LONG_PATH or bool(self.parameters.pinned):
             return None
-        curve = self.curves()["along the orbit"]
-        return curve if np.isfinite(curve.mean).all() and np.isfinite(curve.stderr).all() else None
+        link, prior, total = self.parameters.link, self.parameters.prior, np.asarray(self.state.sums.total)[:, 0]
+        return against_whole_base(total, np.asarray(link.nodes), np.asarray(prior.log_c), float(prior.at_base))
 
     def _fit(self, log_step: FloatArray, step_lam: FloatArray, old: KernelParameters | None = None) -> None:
         legs = self.path.log_base
@@ -270,13 +273,32 @@ class Engine:
             new = with_leg_steps(new, legs.count, old)
         self.parameters = new
 
+    def unstick(self, record: Record) -> HostArray:
+        """Put pinned chains whose moves were all but refused where the nearest chain that moves is; mask of the others.
+
+        A chain alone at its lam that does not move would teach the transport its own place, and stay there for good.
+        """
+        state = self.state.chains
+        a, energies = np.asarray(state.a), np.asarray(state.energies)
+        moving = np.asarray(record.acceptance).mean(axis=0) >= STUCK
+        healthy = np.flatnonzero(moving & np.isfinite(energies[:, 1]))
+        if moving.all() or len(healthy) < len(a) / 2:
+            return np.ones(len(a), bool)
+        folded = 1.0 - np.abs(1.0 - a)
+        nearest = healthy[np.argmin(np.abs(folded[:, None] - folded[healthy]), axis=1)]
+        source = np.where(moving, np.arange(len(a)), nearest)
+        self.state = self.state._replace(
+            chains=state._replace(theta=jnp.asarray(state.theta)[source], energies=jnp.asarray(energies[source]))
+        )
+        return moving
+
     def pin(self, pinned: bool) -> None:
         """Hold every chain at its lam, or let go."""
         self.parameters = replace(self.parameters, pinned=jnp.asarray(pinned))
 
     def freeze(self, orbit_pays: bool) -> None:
         """End adaptation: keep the orbit or drop it, and start the estimates afresh."""
-        self.parameters = replace(self.parameters, orbit=jnp.asarray(orbit_pays))
+        self.parameters = replace(self.parameters, orbit=jnp.asarray(orbit_pays), frozen=jnp.asarray(True))
         self.reset()
 
     def reset(self) -> None:

@@ -43,15 +43,14 @@ def from_level(level: Level) -> Draws:
     return Draws(lam, level.delta, level.theta, lam)
 
 
-def from_record(record: Record) -> Draws:
-    """Draws of one round."""
-    theta = np.asarray(record.theta)
-    return Draws(
-        np.asarray(record.lam).ravel(),
-        np.asarray(record.delta).ravel(),
-        theta.reshape(-1, theta.shape[-1]),
-        np.asarray(record.theta_lam).ravel(),
-    )
+def from_record(record: Record, chains: HostArray | None = None) -> Draws:
+    """Draws of one round; of some chains alone where a mask (C,) is given."""
+    lam, delta, theta, theta_lam = (np.asarray(x) for x in (record.lam, record.delta, record.theta, record.theta_lam))
+    if chains is not None:
+        mask = np.asarray(chains)
+        lam, delta = lam[:, mask], delta[:, mask]
+        theta, theta_lam = theta[:, mask[: theta.shape[1]]], theta_lam[:, mask[: theta.shape[1]]]
+    return Draws(lam.ravel(), delta.ravel(), theta.reshape(-1, theta.shape[-1]), theta_lam.ravel())
 
 
 class Pool:
@@ -200,6 +199,7 @@ def fit_kernel(
         jnp.asarray(tabulated - mean_log_scale(transport)),
         orbit=jnp.asarray(True),
         pinned=jnp.asarray(False),
+        frozen=jnp.asarray(False),
     )
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from pathtemp._types import FloatArray, HostArray
 from pathtemp.curve import LogZ
 from pathtemp.kernels.strata import compared_with, relative_width, strata
+from pathtemp.links import BASE_END, TARGET_START
 
 FEWEST_TOURS = 5
 """Finished tours per chain from which tours rather than chains give the standard error."""
@@ -91,14 +92,39 @@ def rao_blackwell(masses: Masses, lam_nodes: FloatArray, log_c: FloatArray, at_b
     cells = len(lam_nodes) - 1
     pooled = masses.total.sum(axis=0)
     above, base = (x[:, strata(cells) :] for x in (pooled, compared_with(pooled, cells)))
-    lam = np.concatenate([[0.0], 0.5 * (lam_nodes[1:] + lam_nodes[:-1]), [1.0]])
+    lam = curve_nodes(lam_nodes)
     log_ratio = np.log(np.maximum(above, TINY)) - np.log(np.maximum(base, TINY)) - np.log(relative_width(cells))
-    rise = np.append(0.5 * (log_c[1:] + log_c[:-1]), log_c[-1]) - at_base + log_ratio
+    rise = _prior_rise(log_c, at_base) + log_ratio
     seen = (above > 0) & (base > 0)
     mean = np.array([_filled(lam, *estimator) for estimator in zip(rise, seen, strict=True)])
     known = seen[:, None] & seen[None]
     covariance = np.where(known, _covariance(masses, cells), np.inf)
     return Estimates(lam, mean, np.concatenate([np.zeros((2, 2, 1)), covariance], axis=2))
+
+
+def against_whole_base(total: FloatArray, lam_nodes: FloatArray, log_c: FloatArray, at_base: float) -> LogZ | None:
+    """The curve of masses (C, B) with every bin compared with the whole base: for sums of few visits to the base.
+
+    Without standard errors; None where a bin was not seen.
+    """
+    cells = len(lam_nodes) - 1
+    pooled = total.sum(axis=0)
+    above, base = pooled[strata(cells) :], pooled[: strata(cells)].sum()
+    if not (base > 0 and np.all(above > 0)):
+        return None
+    width = np.append(np.full(cells, (TARGET_START - BASE_END) / cells), 1.0 - TARGET_START) / BASE_END
+    rise = _prior_rise(log_c, at_base) + np.log(above / base) - np.log(width)
+    return LogZ(curve_nodes(lam_nodes), np.append(0.0, rise), np.full(cells + 2, np.nan))
+
+
+def curve_nodes(lam_nodes: FloatArray) -> FloatArray:
+    """Where the curve is given: lam = 0, the middle of each cell, and lam = 1, shape (K + 2,)."""
+    return np.concatenate([[0.0], 0.5 * (lam_nodes[1:] + lam_nodes[:-1]), [1.0]])
+
+
+def _prior_rise(log_c: FloatArray, at_base: float) -> FloatArray:
+    """Log c at the middle of each cell and at lam = 1, less that at lam = 0, shape (K + 1,)."""
+    return np.append(0.5 * (log_c[1:] + log_c[:-1]), log_c[-1]) - at_base
 
 
 def _filled(lam: FloatArray, rise: FloatArray, seen: HostArray) -> FloatArray:

@@ -121,6 +121,7 @@ def played() -> dict[str, Any]:
         jnp.log(jnp.array([0.7, 0.6, 0.5, 0.45])),
         orbit=jnp.asarray(True),
         pinned=jnp.asarray(False),
+        frozen=jnp.asarray(True),
     )
     shape = RoundShape(iterations=8, leapfrogs=3, lattice_points=4, batch=None, learners=100)
     sample_base = exact.problem.model.sample_base

@@ -17,7 +17,7 @@ def bin_of(a: np.ndarray, cells: int = CELLS) -> np.ndarray:
     return np.asarray(jax.jit(jax.vmap(lambda x: strata.bin_of(x, cells)))(a.ravel())).reshape(a.shape)
 
 
-@pytest.mark.parametrize("cells", [3, 5, 20, 60, 64])
+@pytest.mark.parametrize("cells", [3, 5, 20, 60, 64, 240])
 def test_bins_follow_the_folded_circle(cells: int) -> None:
     a = np.linspace(0.0, 2.0, 40_000, endpoint=False) + 1e-6
     index = bin_of(a, cells)
@@ -41,6 +41,16 @@ def test_a_cell_and_its_stratum_are_met_by_the_same_lattices(points: int) -> Non
     np.testing.assert_array_equal(count[:, -1], 2 * base[:, -1])
 
 
+@pytest.mark.parametrize("cells", [120, 480])
+def test_narrow_cells_share_a_stratum_that_is_met_whenever_they_are(cells: int) -> None:
+    first = np.random.default_rng(1).uniform(0.0, 2.0, size=(2000, 1))
+    lattice = (first + 0.25 * np.arange(8)) % 2.0
+    count = np.array([np.bincount(row, minlength=strata.bins(cells)) for row in bin_of(lattice, cells)])
+    base = strata.compared_with(count, cells)
+    assert strata.strata(cells) == 12
+    assert np.all(base[count > 0] > 0)
+
+
 def test_a_wrong_stratum_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     right = strata.stratum_of_cell
     monkeypatch.setattr(strata, "stratum_of_cell", lambda cells: np.roll(right(cells), 1))
@@ -48,7 +58,7 @@ def test_a_wrong_stratum_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
         test_a_cell_and_its_stratum_are_met_by_the_same_lattices(8)
 
 
-@pytest.mark.parametrize("cells", [3, 4, 20, 64])
+@pytest.mark.parametrize("cells", [3, 4, 20, 64, 240])
 def test_a_uniform_law_of_a_compares_as_the_widths_do(cells: int) -> None:
     """For any number of cells: also where strata and cells do not have the same width."""
     uniform = strata.cut(jnp.asarray(lam_given_theta.bins(cells)), cells)

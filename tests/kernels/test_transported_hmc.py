@@ -42,6 +42,7 @@ def parameters(name: str, *, full: bool = True, orbit: bool = True, pinned: bool
         jnp.asarray(LOG_STEP[name]),
         orbit=jnp.asarray(orbit),
         pinned=jnp.asarray(pinned),
+        frozen=jnp.asarray(True),
         leg_step=jnp.linspace(-0.3, 0.3, legs) if legs else None,
     )
 

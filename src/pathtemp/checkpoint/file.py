@@ -17,7 +17,7 @@ from pathtemp.checkpoint.state import CLASSES
 from pathtemp.codec import decode, encode
 from pathtemp.errors import InputError
 
-FORMAT = 1
+FORMAT = 2
 """Version of the layout; a checkpoint of another is refused."""
 
 IN_FOLDER = "checkpoint.nc"

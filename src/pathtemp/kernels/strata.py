@@ -3,7 +3,8 @@
 The atom at lam = 0 is flat in a, so it may be cut: here into strata as wide as the cells between the ends. A lattice of
 eight points that has one in a given cell always has one in the same stratum of the base. So a cell is compared with its
 stratum, and the two masses rise and fall together: whether a lattice happens to have a point in a cell is no noise.
-For any other lattice the comparison holds as well, only with the noise.
+For any other lattice the comparison holds as well, only with the noise. Long paths have more and narrower cells,
+several to a stratum, since strata as narrow would each be visited too seldom.
 """
 
 from __future__ import annotations
@@ -16,14 +17,26 @@ import numpy as np
 from pathtemp._types import Array, FloatArray, IntArray
 from pathtemp.links import BASE_END, TARGET_START, fold, unit
 
+MOST_STRATA = 12
+"""Strata of the base at most."""
 
-def strata(cells: int) -> int:
-    """Number of strata S of the atom at lam = 0: as wide as a cell where ``cells`` is a multiple of five.
 
-    >>> strata(60), strata(3)
+def cells_in_base(cells: int) -> int:
+    """Width of the atom at lam = 0 in cells, exact where ``cells`` is a multiple of five.
+
+    >>> cells_in_base(60), cells_in_base(3)
     (12, 1)
     """
     return max(1, round(cells * BASE_END / (TARGET_START - BASE_END)))
+
+
+def strata(cells: int) -> int:
+    """Number of strata S of the atom at lam = 0.
+
+    >>> strata(60), strata(480), strata(3)
+    (12, 12, 1)
+    """
+    return min(cells_in_base(cells), MOST_STRATA)
 
 
 def bins(cells: int) -> int:
@@ -52,14 +65,14 @@ def cut(probability: Array, cells: int) -> Array:
 def stratum_of_cell(cells: int) -> IntArray:
     """The stratum of the base that a lattice with a point in a cell has a point in, shape (K,).
 
-    Lattice points are two base ends, 2 S bins, apart, and folding mirrors the bins on the way back.
+    Lattice points are two base ends apart, and folding mirrors the bins on the way back.
 
     >>> stratum_of_cell(10).tolist()
     [1, 0, 0, 1, 1, 0, 0, 1, 1, 0]
     """
-    count = strata(cells)
-    place = (count + np.arange(cells)) % (2 * count)
-    return np.minimum(place, 2 * count - 1 - place)
+    wide = cells_in_base(cells)
+    place = (wide + np.arange(cells)) % (2 * wide)
+    return np.minimum(place, 2 * wide - 1 - place) * strata(cells) // wide
 
 
 def compared_with(x: Any, cells: int) -> Any:

@@ -39,6 +39,8 @@ class KernelParameters:
         Whether a moves along the orbit at all.
     pinned
         Whether a is held where it is.
+    frozen
+        Whether adaptation has ended, so that masses are summed for the estimates and not for the next fit.
     leg_step
         Log factor of the step size of each leg of a mixture base, shape (legs,); None for another base.
     """
@@ -49,6 +51,7 @@ class KernelParameters:
     log_step: Array
     orbit: Array
     pinned: Array
+    frozen: Array
     leg_step: Array | None = None
 
 
@@ -72,8 +75,8 @@ class Step(NamedTuple):
     orbit_jump, plain_jump
         Distance in s moved along the orbit, and by the draw of a given theta.
     orbit_masses, plain_masses
-        Conditional probabilities of the bins of a (see :mod:`pathtemp.kernels.strata`), in the two moves; zero where
-        the lattice did not span the circle.
+        Conditional probabilities of the bins of a (see :mod:`pathtemp.kernels.strata`), in the two moves; in frozen
+        rounds zero where the lattice did not span the circle.
     rejected
         Number of evaluations without density.
     leg
@@ -133,8 +136,9 @@ def iterate(
             log_label=log_label,
         )
         masses = no_masses.at[strata.bin_of(moved.lattice, link.cells)].add(moved.probability)
-        # Lattices on a part of the circle have too few points at the ends to tell their masses apart from their counts.
-        masses = jnp.where(spacing * lattice_points > 2.0 - 1e-9, masses, 0.0)
+        # Of lattices on a part of the circle it is chance how many points lie at the ends.
+        counts = ~parameters.frozen | (spacing * lattice_points > 2.0 - 1e-9)
+        masses = jnp.where(counts, masses, 0.0)
         return moved.a, moved.theta, moved.energies, masses
 
     def stay() -> tuple[Array, Array, Array, Array]:
