@@ -157,7 +157,7 @@ def draw(results: dict[str, list[Row]], file: Path) -> None:
     panels[0].set(title="Left tail of tau", xlabel="probability below", ylabel="relative RMSE")
     panels[1].set(title="Right tail of tau", xlabel="probability above")
     panels[2].set(title="Moments of tau", xlabel="order", xticks=MOMENTS)
-    panels[0].legend(fontsize=8)
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False)
     figure.savefig(file, dpi=150)
 
 

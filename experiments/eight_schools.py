@@ -46,7 +46,9 @@ def _draw(tables: Tables) -> dict[str, Any]:
     axes[0, 0].set(title="left tail of tau", xlabel="probability below", ylabel="relative error")
     axes[0, 1].set(title="right tail of tau", xlabel="probability above")
     axes[0, 2].set(title="moments of tau", xlabel="order", xticks=MOMENTS)
-    axes[0, 0].legend(fontsize=7)
+    figure.legend(
+        *axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=7, frameon=False
+    )
     return {"tau": figure}
 
 
