@@ -3,7 +3,8 @@
     python -m benchmarks.beside_smc [--seeds 10] [--out benchmarks/results/beside_smc.csv]
 
 An evaluation is one of the log likelihood, or of a gradient; both methods are charged for all they make, warm-up and
-the search for further modes included. Both run at their default settings, pathtemp with the budget given here.
+the search for further modes included. Both run at their default settings, SMC with four chains (by default it has as
+many as there are cores), pathtemp with the budget given here.
 """
 
 from __future__ import annotations
