@@ -214,6 +214,17 @@ def test_bins_never_seen_have_no_finite_error() -> None:
     assert np.isnan(curve.mean[-1])
 
 
+def test_what_only_tours_under_way_have_seen_has_no_finite_error() -> None:
+    """As where chains have gone over to the target and not come back."""
+    masses = simulate(np.random.default_rng(7), chains=16, tours=20)
+    finished, second = masses.finished.copy(), masses.second.copy()
+    finished[:, -1] = second[..., -1] = 0.0
+    curve = rao_blackwell(masses._replace(finished=finished, second=second), NODES, LOG_C, AT_BASE).combined()
+    assert np.isfinite(curve.mean[-1])
+    assert curve.stderr[-1] == np.inf
+    assert np.all(np.isfinite(curve.stderr[:-1]))
+
+
 def test_scores_can_fail() -> None:
     """An error made as if every iteration were independent is too small, and seen to be."""
     rng = np.random.default_rng(3)

@@ -142,7 +142,10 @@ def _covariance(masses: Masses, cells: int) -> FloatArray:
     if masses.tours >= FEWEST_TOURS * chains:
         sums = np.concatenate([masses.finished, compared_with(masses.finished, cells)])[:, above]
         scaled = masses.second[..., above] / np.maximum(sums[:, None] * sums[None], TINY)
-        return scaled[:2, :2] - scaled[:2, 2:] - scaled[2:, :2] + scaled[2:, 2:]
+        # What only tours under way have seen has no error yet.
+        known = (sums[:2] > 0) & (sums[2:] > 0)
+        covariance = scaled[:2, :2] - scaled[:2, 2:] - scaled[2:, :2] + scaled[2:, 2:]
+        return np.where(known[:, None] & known[None], covariance, np.inf)
     x, y = (part[..., above] for part in (masses.total, compared_with(masses.total, cells)))
     relative = x / np.maximum(x.mean(axis=0), TINY) - y / np.maximum(y.mean(axis=0), TINY)
     centred = relative - relative.mean(axis=0)
