@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pathtemp.kernels.strata import bins, compared_with, relative_width, strata
+from pathtemp.kernels.strata import compared_with, count_bins, relative_width, strata
 from pathtemp.tours import FEWEST_TOURS, Masses, TargetVisits, TripCounter, against_whole_base, rao_blackwell
 
 
@@ -75,7 +75,7 @@ CELLS = 10
 NODES = np.array([0.0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.55, 0.7, 0.85, 1.0])
 LOG_C = np.array([0.4, -0.5, -1.0, -2.0, -1.5, -1.3, -0.8, -1.0, -1.4, -1.9, -1.5])
 AT_BASE = -0.3
-BASE, BINS = strata(CELLS), bins(CELLS)
+BASE, BINS = strata(CELLS), count_bins(CELLS)
 OFFSET = np.append(0.5 * (LOG_C[1:] + LOG_C[:-1]), LOG_C[-1]) - AT_BASE
 LOG_Z = np.append(0.0, np.linspace(-0.2, -2.2, CELLS + 1))
 
@@ -105,7 +105,7 @@ def simulate(rng: np.random.Generator, *, chains: int, tours: int, shared: float
     common = rng.gamma(2.0, 0.5, size=(chains, tours, 1, BINS))
     own = rng.gamma(2.0, 0.5, size=(chains, tours, 2, BINS))
     noise = shared * common + (1.0 - shared) * own
-    strata_noise = np.broadcast_to(rng.gamma(2.0, 0.5, size=(chains, tours, BASE)), (chains, tours, BASE))
+    strata_noise = rng.gamma(2.0, 0.5, size=(chains, tours, BASE))
     follows = compared_with(np.concatenate([strata_noise, np.zeros((chains, tours, CELLS + 1))], axis=-1), CELLS)
     noise[:, :, 0] *= np.append(follows[..., :-1], follows[..., -1:] / BASE, axis=-1)
     noise[:, :, 1] *= np.where(np.arange(BINS) < BASE, 1.0, length[..., 0])
@@ -122,9 +122,9 @@ def test_exact_masses_give_the_exact_curve() -> None:
         assert float(curve(0.15)) == pytest.approx(LOG_Z[4])
 
 
-@pytest.mark.parametrize(("chains", "tours"), [(16, 40), (64, 2), (64, 30)])
+@pytest.mark.parametrize(("chains", "tours"), [(16, 25), (64, 2), (64, 30)])
 def test_errors_cover_the_truth(chains: int, tours: int) -> None:
-    """With 2 tours a chain errors come from chains, with 40 and 30 from tours; both must be honest, for all curves."""
+    """With 2 tours a chain errors come from chains, with 25 and 30 from tours; both must be honest, for all curves."""
     rng = np.random.default_rng(0)
     scores: list[list[np.ndarray]] = []
     for _ in range(800):
@@ -133,11 +133,10 @@ def test_errors_cover_the_truth(chains: int, tours: int) -> None:
         assert all(curve.mean[0] == curve.stderr[0] == 0.0 for curve in curves)
         scores.append([(curve.mean - LOG_Z)[1:] / curve.stderr[1:] for curve in curves])
     z = np.array(scores)
-    assert np.all(np.abs(z.mean(axis=0)) < 0.25)
-    # Weights that come from the same draws make the combined curve look a little better than it is.
-    assert np.all((z.std(axis=0) > 0.9) & (z.std(axis=0) < np.array([1.12, 1.12, 1.18])[:, None]))
+    assert np.all(np.abs(z.mean(axis=0)) < 0.2)
+    assert np.all((z.std(axis=0) > 0.9) & (z.std(axis=0) < 1.12))
     covered = np.mean(np.abs(z) < 2.0, axis=0)
-    assert np.all((covered > 0.91) & (covered < 0.985))
+    assert np.all((covered > 0.92) & (covered < 0.98))
 
 
 def test_the_combined_curve_is_no_worse_than_either() -> None:

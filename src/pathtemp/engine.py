@@ -334,5 +334,6 @@ class Engine:
 
     def curves(self) -> dict[str, LogZ]:
         """Rao-Blackwell curves of the frozen rounds, by estimator."""
-        along_orbit = {"along the orbit": self.estimates().curve(0)} if bool(self.parameters.orbit) else {}
-        return {"given theta": self.estimates().curve(1)} | along_orbit
+        estimates = self.estimates()
+        along_orbit = {"along the orbit": estimates.curve(0)} if bool(self.parameters.orbit) else {}
+        return {"given theta": estimates.curve(1)} | along_orbit

@@ -105,6 +105,7 @@ class Settings:
         (32, 16)
         """
         short = budget < FEW_ROUNDS * self.round_gradients_in(dim) and self.iterations >= 32
+        # Half of them, and a multiple of four.
         return self.replace(iterations=self.iterations // 8 * 4) if short else self
 
     def replace(self, **changes: Any) -> Settings:

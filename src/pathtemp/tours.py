@@ -8,8 +8,8 @@ import numpy as np
 
 from pathtemp._types import FloatArray, HostArray
 from pathtemp.curve import LogZ
+from pathtemp.kernels.lam_given_theta import bins
 from pathtemp.kernels.strata import compared_with, relative_width, strata
-from pathtemp.links import BASE_END, TARGET_START
 
 FEWEST_TOURS = 5
 """Finished tours per chain from which tours rather than chains give the standard error."""
@@ -112,8 +112,8 @@ def against_whole_base(total: FloatArray, lam_nodes: FloatArray, log_c: FloatArr
     above, base = pooled[strata(cells) :], pooled[: strata(cells)].sum()
     if not (base > 0 and np.all(above > 0)):
         return None
-    width = np.append(np.full(cells, (TARGET_START - BASE_END) / cells), 1.0 - TARGET_START) / BASE_END
-    rise = _prior_rise(log_c, at_base) + np.log(above / base) - np.log(width)
+    width = bins(cells)
+    rise = _prior_rise(log_c, at_base) + np.log(above / base) - np.log(width[1:] / width[0])
     return LogZ(curve_nodes(lam_nodes), np.append(0.0, rise), np.full(cells + 2, np.nan))
 
 

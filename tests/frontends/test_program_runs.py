@@ -175,9 +175,9 @@ def test_evidence_beside_smc_with_fewer_evaluations(name):
 @SLOW
 def test_example_bayes_factor(monkeypatch):
     example_ = example("pymc", "bayes_factor", monkeypatch)
-    log_bf, se = example_.main(budget=100_000)
+    log_bf, se = example_.main(budget=50_000)
     assert se < 0.02
-    assert abs(log_bf - example_.exact()) < 4 * se
+    assert abs(log_bf - example_.exact()) < 3 * se
 
 
 @SLOW

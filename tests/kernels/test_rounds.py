@@ -15,7 +15,7 @@ from pathtemp.kernels.rounds import RoundShape, empty_sums, enlarge, initial_sta
 from pathtemp.kernels.transported_hmc import ChainState, KernelParameters, Step
 
 CHAINS, CELLS = 5, 10
-BINS = strata.bins(CELLS)
+BINS = strata.count_bins(CELLS)
 
 
 def steps_of(rng: np.random.Generator, iterations: int) -> list[Step]:

@@ -23,7 +23,7 @@ def test_bins_follow_the_folded_circle(cells: int) -> None:
     index = bin_of(a, cells)
     order = np.argsort(np.asarray(fold(a)), kind="stable")
     assert np.all(np.diff(index[order]) >= 0)
-    share = np.bincount(index, minlength=strata.bins(cells)) / len(a)
+    share = np.bincount(index, minlength=strata.count_bins(cells)) / len(a)
     parts = strata.strata(cells)
     coarse = np.concatenate([[share[:parts].sum()], share[parts:]])
     np.testing.assert_allclose(coarse, lam_given_theta.bins(cells), atol=3e-4)
@@ -34,7 +34,7 @@ def test_bins_follow_the_folded_circle(cells: int) -> None:
 def test_a_cell_and_its_stratum_are_met_by_the_same_lattices(points: int) -> None:
     first = np.random.default_rng(1).uniform(0.0, 2.0, size=(4000, 1))
     lattice = (first + 2.0 / points * np.arange(points)) % 2.0
-    count = np.array([np.bincount(row, minlength=strata.bins(CELLS)) for row in bin_of(lattice)])
+    count = np.array([np.bincount(row, minlength=strata.count_bins(CELLS)) for row in bin_of(lattice)])
     base = strata.compared_with(count, CELLS)
     parts = strata.strata(CELLS)
     np.testing.assert_array_equal(count[:, parts:-1], base[:, parts:-1])
@@ -45,7 +45,7 @@ def test_a_cell_and_its_stratum_are_met_by_the_same_lattices(points: int) -> Non
 def test_narrow_cells_share_a_stratum_that_is_met_whenever_they_are(cells: int) -> None:
     first = np.random.default_rng(1).uniform(0.0, 2.0, size=(2000, 1))
     lattice = (first + 0.25 * np.arange(8)) % 2.0
-    count = np.array([np.bincount(row, minlength=strata.bins(cells)) for row in bin_of(lattice, cells)])
+    count = np.array([np.bincount(row, minlength=strata.count_bins(cells)) for row in bin_of(lattice, cells)])
     base = strata.compared_with(count, cells)
     assert strata.strata(cells) == 12
     assert np.all(base[count > 0] > 0)
@@ -62,13 +62,13 @@ def test_a_wrong_stratum_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_uniform_law_of_a_compares_as_the_widths_do(cells: int) -> None:
     """For any number of cells: also where strata and cells do not have the same width."""
     uniform = strata.cut(jnp.asarray(lam_given_theta.bins(cells)), cells)
-    assert uniform.shape == (strata.bins(cells),)
+    assert uniform.shape == (strata.count_bins(cells),)
     above = slice(strata.strata(cells), None)
     ratio = np.asarray(uniform)[above] / np.asarray(strata.compared_with(uniform, cells))[above]
     np.testing.assert_allclose(ratio, strata.relative_width(cells), rtol=1e-12)
 
 
 def test_host_and_device_agree() -> None:
-    x = np.random.default_rng(2).uniform(size=(3, strata.bins(CELLS)))
+    x = np.random.default_rng(2).uniform(size=(3, strata.count_bins(CELLS)))
     np.testing.assert_allclose(strata.compared_with(x, CELLS), strata.compared_with(jnp.asarray(x), CELLS), rtol=1e-15)
     assert isinstance(strata.compared_with(x, CELLS), np.ndarray)

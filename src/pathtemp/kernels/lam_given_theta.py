@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
-from pathtemp._types import Array
+from pathtemp._types import Array, FloatArray
 from pathtemp.links import BASE_END, TARGET_START, MetricLink, fold, interpolate, unit
 
 
@@ -36,9 +37,9 @@ class PseudoPrior:
         return jnp.where(fold(a) <= BASE_END, self.at_base, interpolate(self.log_c, unit(a)))
 
 
-def bins(cells: int) -> Array:
+def bins(cells: int) -> FloatArray:
     """Prior mass of the K + 2 bins of folded a: the atom at lam = 0, the K cells, the atom at lam = 1."""
-    return jnp.array([BASE_END, *[(TARGET_START - BASE_END) / cells] * cells, 1.0 - TARGET_START])
+    return np.array([BASE_END, *[(TARGET_START - BASE_END) / cells] * cells, 1.0 - TARGET_START])
 
 
 def choose(u: Array, probability: Array) -> Array:

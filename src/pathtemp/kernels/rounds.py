@@ -132,7 +132,7 @@ def window(u: Array) -> Array:
 def empty_sums(chains: int, cells: int) -> TourSums:
     """Tour sums before any iteration."""
     # Each its own buffer: a round donates them all.
-    count = strata.bins(cells)
+    count = strata.count_bins(cells)
     return TourSums(
         current=zeros(chains, 2, count),
         total=zeros(chains, 2, count),

@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pathtemp._types import Array, FloatArray, IntArray
+from pathtemp.kernels.lam_given_theta import bins
 from pathtemp.links import BASE_END, TARGET_START, fold, unit
 
 MOST_STRATA = 12
@@ -39,10 +40,10 @@ def strata(cells: int) -> int:
     return min(cells_in_base(cells), MOST_STRATA)
 
 
-def bins(cells: int) -> int:
+def count_bins(cells: int) -> int:
     """Number of bins: the S strata, the K cells, and the atom at lam = 1.
 
-    >>> bins(60)
+    >>> count_bins(60)
     73
     """
     return strata(cells) + cells + 1
@@ -88,5 +89,5 @@ def compared_with(x: Any, cells: int) -> Any:
 
 def relative_width(cells: int) -> FloatArray:
     """Width of the K cells and of the atom at lam = 1 relative to what they are compared with, shape (K + 1,)."""
-    of_cell = (TARGET_START - BASE_END) / cells / (BASE_END / strata(cells))
-    return np.array([*[of_cell] * cells, (1.0 - TARGET_START) / BASE_END])
+    above = bins(cells)[1:] / bins(cells)[0]
+    return np.append(strata(cells) * above[:-1], above[-1])

@@ -118,7 +118,7 @@ def iterate(
     theta, a, energies = state
     leg, leg_step, transport, log_label = _label(u[7], theta, parameters, path)
     z = transport.at(unit(a)).inverse(theta)
-    no_masses = jnp.zeros(strata.bins(link.cells))
+    no_masses = jnp.zeros(strata.count_bins(link.cells))
 
     def along_orbit() -> tuple[Array, Array, Array, Array]:
         moved = lam_along_orbit.move(
