@@ -1,0 +1,65 @@
+"""What every test may rely on. ``PATHTEMP_TEST_SEED`` shifts every seed of the suite.
+
+The offset is added to every seed that a test, a doctest or a page of the documentation gives to NumPy, to JAX or to a
+run. A result that rests on draws has to hold for any offset. Seeds inside the library, which make data sets and probes,
+stay as they are.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from pathtemp import seeds
+
+OFFSET = int(os.environ.get("PATHTEMP_TEST_SEED", "0"))
+TESTS = str(Path(__file__).parent / "tests")
+
+# A shell that starts a job in the background has it ignore Ctrl-C, and so would all that the job starts.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def shifted(seed: Any) -> Any:
+    """An int, or the first of a list of ints, moved by the offset; whatever else stays as it is."""
+    if isinstance(seed, list) and seed and isinstance(seed[0], int):
+        return [abs(seed[0] + OFFSET), *seed[1:]]
+    return abs(seed + OFFSET) if isinstance(seed, int | np.integer) and not isinstance(seed, bool) else seed
+
+
+def shift_in_tests(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The same function, whose first argument is a seed that is shifted where a test or a document calls it."""
+
+    def with_shift(seed: Any = None, *rest: Any, **options: Any) -> Any:
+        caller = sys._getframe(1).f_code.co_filename
+        by_test = caller.startswith((TESTS, "<doctest")) or caller.endswith(".md")
+        return function(shifted(seed) if by_test else seed, *rest, **options)
+
+    return with_shift
+
+
+def shift_seeds() -> None:
+    """Shift the places at which streams of random numbers begin."""
+    np.random.default_rng = shift_in_tests(np.random.default_rng)  # type: ignore[assignment]
+    jax.random.key = shift_in_tests(jax.random.key)
+    jax.random.PRNGKey = shift_in_tests(jax.random.PRNGKey)
+    word = seeds.seed_word
+
+    def shifted_word(seed: Any) -> int:
+        word(seed)
+        return word(shifted(seed))
+
+    for module in [module for name, module in sys.modules.items() if name.startswith("pathtemp")]:
+        if getattr(module, "seed_word", None) is word:
+            module.seed_word = shifted_word  # type: ignore[attr-defined]
+
+
+if OFFSET:
+    shift_seeds()
