@@ -85,7 +85,7 @@ def test_a_single_value() -> None:
 def test_rates() -> None:
     assert_rate(20, 20, at_least=0.9)
     assert_rate(0, 20, at_most=0.1)
-    with pytest.raises(AssertionError, match="at most 0.1"):
+    with pytest.raises(AssertionError, match="at most"):
         assert_rate(15, 20, at_most=0.1)
-    with pytest.raises(AssertionError, match="at least 0.9"):
+    with pytest.raises(AssertionError, match="at least"):
         assert_rate(2, 20, at_least=0.9)
