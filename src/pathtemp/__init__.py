@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathtemp.bases import Base, function_base, normal
     from pathtemp.checkpoint.resume import resume
     from pathtemp.divide import divide_and_conquer
-    from pathtemp.errors import InputError, MissingExtraError
+    from pathtemp.errors import InputError, MissingExtraError, SamplingError
     from pathtemp.evidence import bayes_factor, compare
     from pathtemp.fit import Fit
     from pathtemp.frontends.numpyro import from_numpyro
@@ -42,6 +42,7 @@ _HOMES = {
     "divide_and_conquer": "divide",
     "InputError": "errors",
     "MissingExtraError": "errors",
+    "SamplingError": "errors",
     "bayes_factor": "evidence",
     "compare": "evidence",
     "Fit": "fit",
@@ -79,6 +80,7 @@ __all__ = [
     "MarginFit",
     "MissingExtraError",
     "Model",
+    "SamplingError",
     "baselines",
     "bayes_factor",
     "compare",

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pathtemp.curve import LogZ
+from pathtemp.curve import LogZ, unknown
 from pathtemp.diagnostics import rhat_ess
 from pathtemp.engine import Engine
 from pathtemp.errors import InputError
@@ -24,7 +24,7 @@ from pathtemp.progress import Progress
 from pathtemp.run import RoundRecord, Run
 from pathtemp.tours import TargetVisits, TripCounter
 from pathtemp.trace import Trace
-from pathtemp.verdict import judge, rectangle
+from pathtemp.verdict import judge, target_draws
 
 REFIT_AT = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 """Adaptive rounds after which everything is refitted; in between only step sizes move."""
@@ -36,7 +36,7 @@ it wants draws in equilibrium, many more than there are dimensions."""
 MANY_TOURS = 20
 """Round trips a chain from which the R-hat of the verdict is enough to stop."""
 
-SMALL_RHAT = 1.05
+SMALL_RHAT = 1.01
 """R-hat of the target draws below which a run without a given budget may stop."""
 
 ANNEAL_SHARE = 0.4
@@ -195,23 +195,25 @@ class AdaptiveRun:
 
     def _done(self) -> bool:
         """All draws are there, log z is precise and tours are many; the verdict itself is left to the end."""
-        engine = self.engine
-        visits = np.asarray(engine.state.target_visits)
+        engine, trips = self.engine, int(self._trips.trips.sum())
         enough = (
-            bool(visits.min() >= engine.draws)
+            int(engine.state.target.size) >= engine.draws * engine.settings.chains
             and self.best_curve().stderr[-1] <= engine.settings.log_z_se
-            and self._trips.trips.sum() >= 2 * engine.settings.chains
+            and trips >= 2 * engine.settings.chains
         )
         if not enough:
             return False
-        rhat = rhat_ess(rectangle(np.asarray(engine.state.target), visits)[0])[0]
-        # Between modes R-hat of the few draws kept for each chain stays where it is, however many tours there are.
-        many = self._trips.trips.sum() >= MANY_TOURS * engine.settings.chains
-        return bool(rhat < (engine.settings.rhat if many else SMALL_RHAT))
+        # Between modes R-hat falls slowly: many round trips are enough.
+        limit = engine.settings.rhat if trips >= MANY_TOURS * engine.settings.chains else SMALL_RHAT
+        return bool(rhat_ess(target_draws(engine).theta)[0] < limit)
 
     def best_curve(self) -> LogZ:
-        """The Rao-Blackwell curve with the smallest standard error, from the lattices and the draws given theta."""
-        return self.engine.estimates().combined()
+        """The Rao-Blackwell curve with the smallest standard error, from the lattices and the draws given theta.
+
+        Where no chain has made a round trip nothing is known of it.
+        """
+        curve = self.engine.estimates().combined()
+        return curve if self._trips.trips.any() else unknown(curve.lam)
 
     def result(self) -> Run:
         """Hand over what there is."""
@@ -227,7 +229,8 @@ class AdaptiveRun:
             if draws < 1:
                 raise InputError(f"extend: draws must be at least 1, and is {draws}")
             engine.enlarge(draws)
-        per_draw = engine.round_gradients / ((1.0 - TARGET_START) * engine.settings.iterations)
+        visits = (1.0 - TARGET_START) * engine.settings.iterations
+        per_draw = int(engine.state.target.stride) * engine.round_gradients / visits
         most = budget if budget is not None else 4 * per_draw * engine.draws
         limit = engine.counts.gradients + most
         if not self._frozen:

@@ -36,3 +36,13 @@ class LogZ:
     def se(self, lam: float | FloatArray) -> FloatArray:
         """Standard error at any lam."""
         return np.asarray(np.interp(lam, self.lam, self.stderr))
+
+
+def unknown(lam: FloatArray) -> LogZ:
+    """A curve of which nothing is known but its start, on nodes ``lam``.
+
+    >>> unknown(np.array([0.0, 1.0]))
+    LogZ(lam=array([0., 1.]), mean=array([ 0., nan]), stderr=array([ 0., inf]))
+    """
+    start = lam <= 0
+    return LogZ(lam, np.where(start, 0.0, np.nan), np.where(start, 0.0, np.inf))

@@ -158,24 +158,26 @@ def check_long_tours(
     return Check("long tours", ratio, most, passed, "" if passed else message)
 
 
-def check_peak(log_density: FloatArray, chains: IntArray, *, few: int = 4) -> Check:
+def check_peak(log_density: FloatArray, chain: IntArray, *, few: int = 4) -> Check:
     """No few chains alone have seen a part of the target far higher than all that the others saw.
 
-    ``log_density`` of the target draws, shape (chain, draw), of the chains numbered ``chains``. The highest value of
-    each chain is sorted; a gap below one of the first ``few`` that is wider than half the distance from the highest of
-    the remaining chains to their median, and than one nat, sets those chains apart: they alone found a narrow mode.
+    ``log_density`` of the target draws and the ``chain`` of each, shape (n,). The highest value of each chain is
+    sorted; a gap below one of the first ``few`` that is wider than half the distance from the highest of the remaining
+    chains to their median, and than one nat, sets those chains apart: they alone found a narrow mode.
     """
-    if log_density.shape[0] <= 2 * few or log_density.shape[1] == 0:
+    named = np.unique(chain)
+    if len(named) <= 2 * few:
         return Check("peak", float("nan"), 0.0, True)
-    order = np.argsort(-log_density.max(axis=1))
-    highest = log_density.max(axis=1)[order]
+    tops = np.full(int(named[-1]) + 1, -np.inf)
+    np.maximum.at(tops, chain, log_density)
+    order = named[np.argsort(-tops[named], kind="stable")]
     for k in range(1, few + 1):
-        rest = log_density[order[k:]]
-        gap = float(highest[k - 1] - highest[k])
-        if gap > 1.0 + 0.5 * (highest[k] - np.median(rest)):
-            named = ", ".join(str(chains[i]) for i in order[:k])
+        highest = float(tops[order[k]])
+        gap = float(tops[order[k - 1]]) - highest
+        if gap > 1.0 + 0.5 * (highest - np.median(log_density[~np.isin(chain, order[:k])])):
+            numbers = ", ".join(str(i) for i in order[:k])
             message = (
-                f"Only {k} of {len(chains)} chains (number {named}) saw a part of the target (lam = 1) whose density "
+                f"Only {k} of {len(named)} chains (number {numbers}) saw a part of the target (lam = 1) whose density "
                 f"is e^{gap:.1f} times the highest that all others saw: a narrow mode that is hard to find, and "
                 f"its share is not known; {MORE}, or choose a base that covers it."
             )
@@ -250,9 +252,8 @@ def check_agreement(first: tuple[float, float], second: tuple[float, float], nam
 def check_precision(se: float, *, highest: float = 1.0) -> Check:
     """The standard error of log z(1) is finite and not absurd."""
     passed = bool(se <= highest)
-    message = (
-        f"The standard error of log z(1) is {se:.2g}, more than {highest}: the path has hardly been crossed; {MORE}."
-    )
+    shown = f"is {se:.2g}, more than {highest}" if np.isfinite(se) else "is not known"
+    message = f"The standard error of log z(1) {shown}: the path has hardly been crossed; {MORE}."
     return Check("log z error", se, highest, passed, "" if passed else message)
 
 

@@ -19,11 +19,10 @@ from pathtemp.kernels.rounds import (
     Record,
     RoundShape,
     State,
-    empty_sums,
     enlarge,
     initial_state,
     make_round,
-    zeros,
+    restart,
 )
 from pathtemp.kernels.transported_hmc import ChainState, KernelParameters
 from pathtemp.learn import FULL_DIM
@@ -181,7 +180,13 @@ class Engine:
         self._fit(np.array([level.log_step for level in levels]), np.array([level.lam for level in levels]))
         self.pin(self.length > LONG_PATH)
         chains = start_chains(levels, self.parameters, settings.chains, np.random.default_rng(self.seed))
-        self.state = initial_state(chains, self.draws, self.cells)
+        self.state = initial_state(
+            chains,
+            self.draws,
+            self.cells,
+            iterations=settings.iterations,
+            exact_base=self.model.sample_base is not None,
+        )
         self.seconds["anneal"] += time.perf_counter() - begin
 
     def compile_round(self) -> None:
@@ -303,12 +308,7 @@ class Engine:
 
     def reset(self) -> None:
         """Start estimates and draws afresh."""
-        chains = self.settings.chains
-        self.state = self.state._replace(
-            sums=empty_sums(chains, self.cells),
-            target_visits=zeros(chains, dtype=int),
-            base_visits=zeros(chains, dtype=int),
-        )
+        self.state = restart(self.state, self.cells, iterations=self.settings.iterations)
 
     def enlarge(self, draws: int) -> None:
         """Make room for more target draws of each chain; the round is compiled once more, for the larger buffers."""

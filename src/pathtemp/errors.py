@@ -1,10 +1,14 @@
-"""The errors pathtemp raises before any sampling starts, each one clear sentence."""
+"""The errors pathtemp raises, each one clear sentence."""
 
 from __future__ import annotations
 
 
 class InputError(ValueError):
     """Something the user gave cannot work; the message names the argument and says what to do."""
+
+
+class SamplingError(RuntimeError):
+    """A run cannot go on; the message says what was met, where, and what to do."""
 
 
 class MissingExtraError(ImportError):

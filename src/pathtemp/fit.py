@@ -21,7 +21,7 @@ from pathtemp.model import Model
 from pathtemp.modes.table import Modes
 from pathtemp.run import Counts, Diagnostics, RoundRecord, Run
 from pathtemp.settings import LadderSettings, PaperSettings, Settings
-from pathtemp.summary import Summary, summarise
+from pathtemp.summary import Summary, summarise, with_error
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -227,7 +227,7 @@ class Fit:
         checks = len(self.diagnostics.checks)
         verdict = "converged" if self.converged else f"NOT converged ({len(self.warnings)} of {checks} checks failed)"
         return (
-            f"<Fit of {self.name!r}: {verdict}; log z {evidence.value:.6g} ± {evidence.se:.2g}; "
+            f"<Fit of {self.name!r}: {verdict}; log z {with_error(*evidence)}; "
             f"{sizes['chain']} x {sizes['draw']} draws; {self.diagnostics.tours} round trips>"
         )
 

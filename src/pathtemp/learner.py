@@ -9,6 +9,7 @@ import numpy as np
 
 from pathtemp._types import FloatArray, HostArray
 from pathtemp.anneal import Level
+from pathtemp.errors import SamplingError
 from pathtemp.estimators.mbar import mbar
 from pathtemp.kernels.lam_given_theta import PseudoPrior
 from pathtemp.kernels.rounds import Record
@@ -23,6 +24,20 @@ POSITIONS = 13
 """Positions s at which transport and step size are tabulated."""
 
 NO_DENSITY = 0.1 * LOG_ZERO
+"""Below this, delta stands for a target without density."""
+
+GROUP = 60
+"""Draws from which the spread of delta at one lam is learned, at least."""
+
+NO_WEIGHT = 50.0
+"""Nats below the others from which a draw has no weight."""
+
+FAR_OUT = 10.0
+"""Distance from the quartiles, in units of their own, from which delta is an outlier."""
+
+MOST_LOG_C = 1e9
+"""Largest log c: beyond it, neighbouring floats are further apart than 1e-7."""
+
 MOST_THETAS = 24_000_000
 """Numbers of theta kept for learning the transport (about 200 MB)."""
 
@@ -115,13 +130,8 @@ def spread_of_delta(lam: FloatArray, delta: FloatArray, *, most: int = 100) -> t
     root of Fisher's information in lam, the speed of the path (constant-KL prior, appendix A). A robust spread
     (interquartile) bounds it where delta is heavy-tailed.
     """
-    keep = np.isfinite(delta)
-    lam, delta = lam[keep], delta[keep]
-    order = np.argsort(lam, kind="stable")
-    groups = np.array_split(order, int(np.clip(len(lam) // 60, 1, most)))
     centres, spreads = [], []
-    for group in groups:
-        x, y = lam[group], delta[group]
+    for x, y in _groups(lam, delta, most):
         slope = np.polyfit(x, y, 1)[0] if np.ptp(x) > 1e-12 else 0.0
         residual = y - y.mean() - slope * (x - x.mean())
         quartiles = np.quantile(residual, [0.25, 0.75])
@@ -130,6 +140,46 @@ def spread_of_delta(lam: FloatArray, delta: FloatArray, *, most: int = 100) -> t
         centres.append(x.mean())
         spreads.append(min(spread, 3.0 * robust) if robust > 0 else spread)
     return np.array(centres), np.maximum(np.array(spreads), 1e-12)
+
+
+def size_of_delta(lam: FloatArray, delta: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Root mean square of delta given lam in groups of neighbouring lam (min-variance marginal, section 2.2)."""
+    centres, spreads = spread_of_delta(lam, delta)
+    return centres, np.hypot([np.mean(y) for _, y in _groups(lam, delta, len(centres))], spreads)
+
+
+def _groups(lam: FloatArray, delta: FloatArray, most: int) -> list[tuple[FloatArray, FloatArray]]:
+    """Draws (lam, delta) in groups of neighbouring lam, 60 each or more, without what has no weight on the path."""
+    keep = _has_weight(lam, delta)
+    # Equal lams are split at random, so that each group of them is like the others.
+    order = np.random.default_rng(0).permutation(np.flatnonzero(keep))
+    order = order[np.argsort(lam[order], kind="stable")]
+    groups = np.array_split(order, int(np.clip(len(order) // GROUP, 1, most)))
+    return [(lam[group], without_outliers(delta[group])) for group in groups]
+
+
+def _has_weight(lam: FloatArray, delta: FloatArray) -> HostArray:
+    """Which draws have a finite delta, and at lam = 0 one that leaves them a weight at the first lam that is visited.
+
+    Where the base is wide in a log scale, delta of its draws reaches -1e44: they end the path where it begins.
+    """
+    finite, at_base, above = np.isfinite(delta), lam <= 0, lam[lam > 0]
+    if len(above) == 0 or not np.any(finite & at_base):
+        return finite
+    first = np.sort(above)[min(GROUP, len(above)) - 1]
+    highest = np.quantile(delta[finite & at_base], 0.95)
+    return np.asarray(finite & ~(at_base & (first * (delta - highest) < -NO_WEIGHT)))
+
+
+def without_outliers(delta: FloatArray) -> FloatArray:
+    """The same values with those far outside the quartiles moved in: a few of any size cannot drown the others.
+
+    >>> without_outliers(np.array([0.0, 1.0, 2.0, 3.0, -1e44])).tolist()
+    [0.0, 1.0, 2.0, 3.0, -20.0]
+    """
+    low, high = np.quantile(delta, [0.25, 0.75])
+    reach = FAR_OUT * (high - low)
+    return np.asarray(np.clip(delta, low - reach, high + reach)) if reach > 0 else delta
 
 
 def path_length(lam: FloatArray, delta: FloatArray) -> float:
@@ -152,16 +202,13 @@ def fit_prior(lam: FloatArray, delta: FloatArray, nodes: FloatArray) -> PseudoPr
     """The pseudo-prior c <- z (Step 3), by MBAR over the draws."""
     tiny = min(1e-12, 1e-3 * nodes[1])
     grid = np.concatenate([[0.0, tiny], nodes[1:]])
-    return PseudoPrior(jnp.asarray(mbar(lam, delta, grid)[1:]), jnp.asarray(0.0))
-
-
-def size_of_delta(lam: FloatArray, delta: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Root mean square of delta given lam in groups of neighbouring lam (min-variance marginal, section 2.2)."""
-    centres, spreads = spread_of_delta(lam, delta)
-    keep = np.isfinite(delta)
-    order = np.argsort(lam[keep], kind="stable")
-    means = np.array([np.mean(delta[keep][group]) for group in np.array_split(order, len(centres))])
-    return centres, np.hypot(means, spreads)
+    log_c = mbar(lam, delta, grid)[1:]
+    if not np.all(np.abs(log_c) <= MOST_LOG_C):
+        raise SamplingError(
+            f"log z changes by {np.max(np.abs(log_c)):.2g} along the path, too much for its digits: rescale the log "
+            "density, or choose a base nearer to the target"
+        )
+    return PseudoPrior(jnp.asarray(log_c), jnp.asarray(0.0))
 
 
 def nodes_for(lam: FloatArray, delta: FloatArray, *, cells: int, marginal: Marginal) -> FloatArray:

@@ -42,7 +42,7 @@ class Settings:
     log_z_se
         Without a given budget: standard error of log z(1) at which a run may stop.
     rhat
-        Largest R-hat of the target draws; chains are many and short, so it is larger than for four long ones.
+        Largest R-hat of the target draws, over groups of chains (see :mod:`pathtemp.grouping`).
     marginal
         Where on the path chains spend their time: "uniform" in a under the paper's link; "constant-kl", in proportion
         to sqrt(Var U), the length of the path; "min-variance", to sqrt(E U^2); "balanced", half uniform and half
@@ -61,7 +61,7 @@ class Settings:
     adapt_least: float = 0.2
     adapt_share: float = 0.5
     log_z_se: float = 0.02
-    rhat: float = 1.1
+    rhat: float = 1.05
     marginal: Marginal = "balanced"
     batch: int | None = None
 

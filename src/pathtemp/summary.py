@@ -74,7 +74,8 @@ def summarise(fit: Fit, *, rows: int | None = 20) -> Summary:
     """Summary of a fit; ``rows`` bounds the table, None for all."""
     diagnostics, evidence, sizes = fit.diagnostics, fit.log_marginal_likelihood, fit.posterior.sizes
     seconds = ", ".join(f"{part} {spent:.1f}" for part, spent in fit.seconds.items())
-    log_z = f"{with_error(evidence.value, evidence.se)}   (log z(1) - log z(0))"
+    note = "no chain made a round trip" if np.isnan(evidence.value) else "log z(1) - log z(0)"
+    log_z = f"{with_error(evidence.value, evidence.se)}   ({note})"
     facts: tuple[tuple[str, str], ...] = (
         ("log marginal likelihood" if fit.exact_base else "log z, base not normalised", log_z),
         ("round trips", f"{diagnostics.tours:,} base -> target -> base"),
@@ -102,7 +103,11 @@ def with_error(value: float, se: float) -> str:
 
     >>> with_error(-8.052885, 0.0123), with_error(-6980.2, 3.1), with_error(1.5, float("nan"))
     ('-8.053 ± 0.012', '-6980.2 ± 3.1', '1.5 ± nan')
+    >>> with_error(float("nan"), float("inf"))
+    'unknown'
     """
+    if np.isnan(value):
+        return "unknown"
     if not (np.isfinite(se) and se > 0):
         return f"{value:.6g} ± {se:.2g}"
     decimals = int(np.clip(1 - np.floor(np.log10(se)), 0, 12))

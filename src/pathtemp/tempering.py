@@ -29,14 +29,14 @@ from pathtemp.settings import DEFAULT, PaperSettings, Settings
 MOST_GRADIENTS = 1_000_000
 """Gradient evaluations after which a run without a given budget stops."""
 
-MOST_NUMBERS = 20_000_000
-"""Numbers in the target draws that are kept where the user does not say how many draws (160 MB)."""
+MOST_NUMBERS = 5_000_000
+"""Numbers in the target draws where the user does not say how many; the buffer holds four times as many (160 MB)."""
 
 LEAST_ROUNDS = 8
 """Rounds before which the kernel is not frozen where no budget is given."""
 
 TARGET_DRAWS = 4096
-"""Target draws over all chains, where the user does not say."""
+"""Target draws over all chains, where the user does not say; with a budget up to four times as many."""
 
 
 def temper(
@@ -170,10 +170,10 @@ def _hints(modes: Literal["auto", "off"] | ArrayLike, dim: int) -> FloatArray | 
 
 
 def _room(model: Model, settings: Settings, budget: float | None) -> int:
-    """Target draws to keep for each chain where the user does not say: all a given budget can make, within memory."""
+    """Target draws to keep for each chain where the user does not say: within memory, and what a budget can make."""
     enough = -(-TARGET_DRAWS // settings.chains)
     if budget is None:
         return enough
     iterations = budget / settings.chains / (0.5 * (settings.leapfrogs_in(model.dim) + 1))
     most = MOST_NUMBERS // (settings.chains * max(model.dim, 1))
-    return max(1, min(max(enough, int(0.25 * iterations)), most))
+    return max(1, min(max(enough, int(0.25 * iterations)), 4 * enough, most))

@@ -146,10 +146,12 @@ def _covariance(masses: Masses, cells: int) -> FloatArray:
         known = (sums[:2] > 0) & (sums[2:] > 0)
         covariance = scaled[:2, :2] - scaled[:2, 2:] - scaled[2:, :2] + scaled[2:, 2:]
         return np.where(known[:, None] & known[None], covariance, np.inf)
+    if chains < 2:
+        return np.full((2, 2, cells + 1), np.inf)
     x, y = (part[..., above] for part in (masses.total, compared_with(masses.total, cells)))
     relative = x / np.maximum(x.mean(axis=0), TINY) - y / np.maximum(y.mean(axis=0), TINY)
     centred = relative - relative.mean(axis=0)
-    return np.einsum("cek,cfk->efk", centred, centred) / max(chains - 1, 1) / chains
+    return np.einsum("cek,cfk->efk", centred, centred) / (chains - 1) / chains
 
 
 class TripCounter:

@@ -1,10 +1,10 @@
-"""What the frozen rounds leave on the host: the joint path, and target visits by tour."""
+"""What the frozen rounds leave on the host: the joint path, and how long tours stay at the target."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from pathtemp._types import FloatArray, IntArray
+from pathtemp._types import FloatArray
 from pathtemp.curve import LogZ
 from pathtemp.estimators.khat import khat
 from pathtemp.kernels.rounds import Record
@@ -28,7 +28,6 @@ class Trace:
         self.visits = TargetVisits(chains)
         self.returns = np.zeros(chains, int)
         self._acceptance: list[tuple[FloatArray, FloatArray]] = []
-        self._tours: list[tuple[IntArray, IntArray]] = []
 
     @property
     def rounds(self) -> int:
@@ -40,19 +39,9 @@ class Trace:
         kept = slice(0, max(1, MOST_POINTS // (64 * record.lam.shape[0])))
         self._records.append(tuple(np.asarray(x)[:, kept] for x in record[:4]))
         at_base = record.regenerated | (record.lam <= 0)
-        chain, when = np.nonzero(np.asarray(record.lam >= 1).T)
-        self._tours.append((chain, (self.returns + np.cumsum(at_base, axis=0))[when, chain]))
         self.returns += at_base.sum(axis=0)
         self.visits.add(at_base, record.lam >= 1)
         self._acceptance.append(along_path(record.position, record.acceptance, 20))
-
-    def tours_of(self, chains: IntArray, count: int) -> IntArray:
-        """The tour of each of the last ``count`` target draws of the ``chains``, numbered by chain, (chain, draw)."""
-        if not self._tours or count == 0:
-            return np.zeros((len(chains), count), np.int64)
-        chain, tour = (np.concatenate(part) for part in zip(*self._tours, strict=True))
-        ends = np.cumsum(np.bincount(chain, minlength=self._chains))[chains]
-        return tour[np.argsort(chain, kind="stable")][ends[:, None] + np.arange(-count, 0)]
 
     def _field(self, index: int) -> FloatArray:
         if not self._records:

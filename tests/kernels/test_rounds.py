@@ -11,7 +11,7 @@ import pytest
 from stationary import ACCEPTED, QUICK, law, rough_transport, worst_p_value
 
 from pathtemp.kernels import rounds, strata
-from pathtemp.kernels.rounds import RoundShape, empty_sums, enlarge, initial_state, make_round, window
+from pathtemp.kernels.rounds import RoundShape, empty_sums, initial_state, make_round, window
 from pathtemp.kernels.transported_hmc import ChainState, KernelParameters, Step
 
 CHAINS, CELLS = 5, 10
@@ -63,43 +63,6 @@ def test_tour_sums_against_tours_cut_by_hand() -> None:
     np.testing.assert_allclose(sums.second, np.einsum("tik,tjk->ijk", both, both), rtol=1e-12)
 
 
-def test_ring_buffer_keeps_the_latest_draws_of_each_chain() -> None:
-    rng, capacity = np.random.default_rng(1), 4
-    buffer, visits = jnp.zeros((CHAINS, capacity, 2)), jnp.zeros(CHAINS, int)
-    seen: list[list[np.ndarray]] = [[] for _ in range(CHAINS)]
-    for _ in range(25):
-        theta, here = rng.normal(size=(CHAINS, 2)), rng.uniform(size=CHAINS) < np.linspace(0.0, 0.8, CHAINS)
-        buffer, visits = rounds._keep(buffer, visits, jnp.asarray(theta), jnp.asarray(here))
-        for chain in np.flatnonzero(here):
-            seen[chain].append(theta[chain])
-    np.testing.assert_array_equal(visits, [len(x) for x in seen])
-    for chain, draws in enumerate(seen):
-        slots = [i % capacity for i in range(len(draws))][-capacity:]
-        for slot, draw in zip(slots, draws[-capacity:], strict=True):
-            np.testing.assert_array_equal(buffer[chain, slot], draw)
-
-
-def test_a_buffer_without_room_only_counts() -> None:
-    buffer, visits = rounds._keep(jnp.zeros((2, 0, 3)), jnp.zeros(2, int), jnp.ones((2, 3)), jnp.array([True, False]))
-    assert buffer.shape == (2, 0, 3)
-    assert visits.tolist() == [1, 0]
-
-
-def test_enlarging_keeps_the_draws_oldest_first() -> None:
-    chains = ChainState(jnp.zeros((2, 1)), jnp.zeros(2), jnp.zeros((2, 2)))
-    state = initial_state(chains, 3, CELLS)
-    for value in range(1, 6):
-        here = jnp.array([True, value <= 2])
-        target, visits = rounds._keep(state.target, state.target_visits, jnp.full((2, 1), float(value)), here)
-        state = state._replace(target=target, target_visits=visits)
-    larger = enlarge(state, 5)
-    assert larger.target[..., 0].tolist() == [[3.0, 4.0, 5.0, 0.0, 0.0], [1.0, 2.0, 0.0, 0.0, 0.0]]
-    assert larger.target_visits.tolist() == [3, 2]
-    more, visits = rounds._keep(larger.target, larger.target_visits, jnp.full((2, 1), 9.0), jnp.array([True, True]))
-    assert more[..., 0].tolist() == [[3.0, 4.0, 5.0, 9.0, 0.0], [1.0, 2.0, 9.0, 0.0, 0.0]]
-    assert visits.tolist() == [4, 3]
-
-
 def test_windows_have_their_shares() -> None:
     width = np.asarray(jax.vmap(window)(jnp.linspace(0.0, 1.0, 120_001)[:-1]))
     values, counts = np.unique(width, return_counts=True)
@@ -126,7 +89,8 @@ def played() -> dict[str, Any]:
     shape = RoundShape(iterations=8, leapfrogs=3, lattice_points=4, batch=None, learners=100)
     sample_base = exact.problem.model.sample_base
     run = jax.jit(make_round(exact.path, sample_base, shape), compiler_options=QUICK)
-    start = initial_state(ChainState(jnp.asarray(theta), jnp.asarray(a), energies), 3, exact.link.cells)
+    chains = ChainState(jnp.asarray(theta), jnp.asarray(a), energies)
+    start = initial_state(chains, 3, exact.link.cells, iterations=8, exact_base=True)
     state, record = jax.device_get(run(np.uint32(5), np.uint32(0), start, parameters))
     again = jax.device_get(run(np.uint32(5), np.uint32(0), start, parameters))[0]
     other = jax.device_get(run(np.uint32(5), np.uint32(1), start, parameters))[0]
@@ -158,14 +122,18 @@ def test_the_record_is_what_happened(played: dict[str, Any]) -> None:
 
 
 def test_target_draws_are_those_at_lam_one(played: dict[str, Any]) -> None:
-    record, state = played["record"], played["state"]
-    np.testing.assert_array_equal(state.target_visits, np.sum(record.lam >= 1, axis=0))
-    here = np.flatnonzero(record.lam[-1] >= 1)[:50]
-    for chain in here:
-        slot = (state.target_visits[chain] - 1) % 3
-        np.testing.assert_array_equal(state.target[chain, slot], state.chains.theta[chain])
+    record, target = played["record"], played["state"].target
+    iteration, chain = np.nonzero(record.lam >= 1)
+    assert int(target.visits) == len(chain)
+    kept = slice(None, None, int(target.stride))
+    assert int(target.size) == len(chain[kept])
+    np.testing.assert_array_equal(target.chain[: target.size], chain[kept])
+    np.testing.assert_array_equal(target.theta[: target.size, 0], record.first[iteration, chain][kept])
+    tour = np.cumsum(record.regenerated, axis=0)
+    np.testing.assert_array_equal(target.tour[: target.size], tour[iteration, chain][kept])
+    np.testing.assert_array_equal(played["state"].tour, tour[-1])
     # A base that can be sampled needs no draws of the chains.
-    assert np.all(state.base_visits == 0)
+    assert played["state"].base.theta.shape[0] == 0
 
 
 def test_tours_are_counted_between_regenerations(played: dict[str, Any]) -> None:

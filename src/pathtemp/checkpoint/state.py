@@ -18,6 +18,7 @@ from pathtemp.anneal import Level
 from pathtemp.checkpoint.plan import AnyRun, MarginPlan, PaperPlan, PathPlan, Plan
 from pathtemp.codec import CLASSES as OF_FITS
 from pathtemp.engine import Engine
+from pathtemp.kernels.kept import Kept
 from pathtemp.kernels.lam_given_theta import PseudoPrior
 from pathtemp.kernels.rounds import State, TourSums
 from pathtemp.kernels.transport import Transport
@@ -41,7 +42,7 @@ CLASSES: dict[str, type] = OF_FITS | {
     cls.__name__: cls
     for cls in (
         *(Adaptation, ChainState, Draws, KernelParameters, Level, Local, MetricLink, Mode, Plan, PseudoPrior),
-        *(State, TourSums, Transport),
+        *(Kept, State, TourSums, Transport),
         *(Chart, MarginPlan, PathPlan, Slopes, Walker, WalkRecord),
         *(ChainDraws, CubicLink, PaperPlan, PaperTrace),
     )
@@ -70,7 +71,7 @@ KEPT: dict[type, tuple[str, ...]] = {
         "_restarts",
     ),
     Search: ("modes", "starts", "base_starts", "given_up", "scanned", "counts", "scale", "_rng"),
-    Trace: ("_records", "visits", "returns", "_acceptance", "_tours"),
+    Trace: ("_records", "visits", "returns", "_acceptance"),
     TripCounter: ("_stage", "trips"),
     TargetVisits: ("_current", "_finished"),
     Pool: ("_levels", "_replaced_by", "_added", "_dropped"),

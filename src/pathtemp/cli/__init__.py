@@ -19,13 +19,13 @@ INTERRUPTED = 130
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; the exit status is 0, 1 for an error, 2 for wrong options, 3 for a run not converged."""
     from pathtemp.cli.parser import make_parser
-    from pathtemp.errors import InputError, MissingExtraError
+    from pathtemp.errors import InputError, MissingExtraError, SamplingError
 
     options = make_parser().parse_args(arguments)
     logging.basicConfig(format="%(message)s")
     try:
         status: int = options.command(options)
-    except (InputError, MissingExtraError, OSError) as error:
+    except (InputError, MissingExtraError, SamplingError, OSError) as error:
         print(f"pathtemp: {error}", file=sys.stderr)
         return FAILED
     except KeyboardInterrupt:

@@ -16,7 +16,7 @@ from pathtemp._types import FloatArray
 from pathtemp.errors import InputError
 from pathtemp.estimators.estimate import IntArray, blocks, increasing, vector
 from pathtemp.estimators.isotonic import isotonic_curve
-from pathtemp.estimators.multistate import log_density_weights, newton_step, responsibilities, solve
+from pathtemp.estimators.multistate import log_density_weights, newton_step, objective, responsibilities, solve
 from pathtemp.estimators.support import PathDraws, jump_influence, path_draws
 
 SMALLEST_SHARE = 1e-9
@@ -150,11 +150,34 @@ def _fit(draws: PathDraws, nodes: FloatArray, points: int, tolerance: float) -> 
     weights = np.bincount(group, draws.weights).astype(np.float64)
     delta = np.bincount(group, draws.weights * draws.delta) / weights
     log_q, n = delta[:, None] * nodes[visited], counts[visited]
-    start = isotonic_curve(draws, nodes)[visited]
+    guesses = [isotonic_curve(draws, nodes)[visited], *_stepping_stones(draws, nodes[visited])]
+    start = min(guesses, key=lambda guess: objective(log_q, n, weights, guess))
     log_z = solve(log_q, n, weights, start, tolerance=tolerance)
     log_w = log_density_weights(log_q, n, weights, log_z)
     curve = np.asarray(logsumexp(delta[:, None] * nodes + log_w[:, None], axis=0))
     return _Fit(delta, weights, group, counts, visited, log_z, curve - curve[0])
+
+
+def _stepping_stones(draws: PathDraws, nodes: FloatArray) -> list[FloatArray]:
+    """Two guesses of log z at the nodes: exponential averages from each node to the next, and the mean of both ways.
+
+    A draw with hugely negative delta has no weight in an average towards larger lam, however it is scaled. In the mean
+    of delta, which isotonic regression integrates, it is all that counts.
+    """
+    order = np.argsort(draws.lam, kind="stable")
+    delta, log_w = draws.delta[order], np.log(draws.weights[order])
+    edges = np.searchsorted(draws.lam[order], 0.5 * (nodes[1:] + nodes[:-1]), side="right")
+    groups = [group if len(group) else np.arange(len(delta)) for group in np.split(np.arange(len(delta)), edges)]
+
+    def average(group: IntArray, step: float) -> float:
+        return float(logsumexp(log_w[group] + step * delta[group]) - logsumexp(log_w[group]))
+
+    steps = np.diff(nodes)
+    up = np.array([average(group, step) for group, step in zip(groups, steps, strict=False)])
+    down = np.array([average(group, -step) for group, step in zip(groups[1:], steps, strict=True)])
+    with np.errstate(over="ignore", invalid="ignore"):
+        guesses = [np.concatenate([[0.0], np.cumsum(rise)]) for rise in (up, 0.5 * (up - down))]
+    return [guess for guess in guesses if np.isfinite(guess).all()]
 
 
 def _influence(fit: _Fit, draws: PathDraws, nodes: FloatArray, block: IntArray, count: int) -> FloatArray:

@@ -64,6 +64,19 @@ def solve(
     return log_z
 
 
+def objective(log_q: FloatArray, counts: FloatArray, weights: FloatArray, log_z: FloatArray) -> float:
+    """The convex function that :func:`solve` minimises, for guesses of log z; infinite where one is not finite.
+
+    >>> log_q, ones = np.log(np.array([[1.0, 2.0], [1.0, 2.0]])), np.ones(2)
+    >>> objective(log_q, ones, ones, np.array([0.0, np.log(2.0)])) < objective(log_q, ones, ones, np.zeros(2))
+    True
+    """
+    if not np.isfinite(log_z).all():
+        return float("inf")
+    shift = log_z - log_z[0]
+    return float(weights @ logsumexp(log_q + (np.log(counts) - shift), axis=1) + counts @ shift)
+
+
 def log_density_weights(log_q: FloatArray, counts: FloatArray, weights: FloatArray, log_z: FloatArray) -> FloatArray:
     """Log weight of each draw: z of any density q is estimated by sum_s exp(weight_s) q(theta_s).
 

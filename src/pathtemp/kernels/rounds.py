@@ -12,7 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from pathtemp._types import Array, Key, Sampler
-from pathtemp.kernels import strata
+from pathtemp.kernels import kept, strata
+from pathtemp.kernels.kept import Kept
 from pathtemp.kernels.transported_hmc import ChainState, KernelParameters, Step, iterate
 from pathtemp.paths.geometric import GeometricPath, delta
 
@@ -56,18 +57,17 @@ class State(NamedTuple):
     chains
         theta (C, dim), a (C,), energies (C, 2).
     target, base
-        The latest draws at lam = 1 and lam = 0 of each chain, shape (C, draws, dim), as ring buffers.
-    target_visits, base_visits
-        How many draws each chain has put there, shape (C,).
+        Draws at lam = 1 and lam = 0, spread over all rounds since they were last reset.
+    tour
+        The number of the tour that each chain is on, shape (C,).
     sums
         Tour sums since they were last reset.
     """
 
     chains: ChainState
-    target: Array
-    base: Array
-    target_visits: Array
-    base_visits: Array
+    target: Kept
+    base: Kept
+    tour: Array
     sums: TourSums
 
 
@@ -148,35 +148,30 @@ def zeros(*shape: int, dtype: type = float) -> Array:
     return jnp.asarray(np.zeros(shape, dtype))
 
 
-def initial_state(chains: ChainState, draws: int, cells: int) -> State:
-    """State of a fresh run; ``draws`` is the number of target draws kept for each chain."""
+def initial_state(chains: ChainState, draws: int, cells: int, *, iterations: int, exact_base: bool) -> State:
+    """State of a fresh run that keeps ``draws`` target draws a chain, and base draws where there are no exact ones."""
     count, dim = chains.theta.shape
     return State(
         chains,
-        target=zeros(count, draws, dim),
-        base=zeros(count, draws, dim),
-        target_visits=zeros(count, dtype=int),
-        base_visits=zeros(count, dtype=int),
+        target=kept.empty(draws, count, dim, coming=count * iterations),
+        base=kept.empty(0 if exact_base else draws, count, dim, coming=count * iterations),
+        tour=zeros(count, dtype=int),
         sums=empty_sums(count, cells),
     )
 
 
+def restart(state: State, cells: int, *, iterations: int) -> State:
+    """The same chains, with estimates and draws started afresh."""
+    count = state.chains.a.shape[0]
+    target, base = (kept.restart(x, coming=count * iterations) for x in (state.target, state.base))
+    return State(state.chains, target, base, zeros(count, dtype=int), empty_sums(count, cells))
+
+
 def enlarge(state: State, draws: int) -> State:
-    """The same state with room for ``draws`` draws of each chain, those it holds first and oldest first."""
-    count, old, dim = state.target.shape
-
-    def unrolled(buffer: Array, visits: Array) -> Array:
-        first = jnp.where(visits > old, visits % max(old, 1), 0)
-        order = (first[:, None] + jnp.arange(old)) % max(old, 1)
-        rows = jnp.take_along_axis(buffer, order[..., None], axis=1)
-        return jnp.concatenate([rows, jnp.zeros((count, draws - old, dim))], axis=1)
-
-    return state._replace(
-        target=unrolled(state.target, state.target_visits),
-        base=unrolled(state.base, state.base_visits),
-        target_visits=jnp.minimum(state.target_visits, old),
-        base_visits=jnp.minimum(state.base_visits, old),
-    )
+    """The same state with room for ``draws`` target draws a chain, and as many base draws where those are kept."""
+    count = state.chains.a.shape[0]
+    base = state.base if state.base.theta.shape[0] == 0 else kept.enlarge(state.base, draws, count)
+    return state._replace(target=kept.enlarge(state.target, draws, count), base=base)
 
 
 def make_round(
@@ -208,12 +203,10 @@ def make_round(
             else:
                 chains, made = jax.lax.map(step, (keys, state.chains), batch_size=shape.batch)
             lam = jax.vmap(parameters.link)(chains.a)
-            target, target_visits = _keep(state.target, state.target_visits, chains.theta, lam >= 1.0)
-            base, base_visits = (
-                (state.base, state.base_visits)
-                if sample_base is not None
-                else _keep(state.base, state.base_visits, chains.theta, lam <= 0.0)
-            )
+            # Without exact draws of the base there are no regenerations: returns to it stand for them.
+            tour = state.tour + (made.regenerated if sample_base is not None else lam <= 0.0)
+            target = kept.keep(state.target, chains.theta, tour, lam >= 1.0)
+            base = kept.keep(state.base, chains.theta, tour, lam <= 0.0) if sample_base is None else state.base
             sums = _accumulate(state.sums, made, parameters.link.cells)
             record = {
                 "a": chains.a,
@@ -229,13 +222,15 @@ def make_round(
                 "leapfrogs": steps,
                 "rejected": jnp.sum(made.rejected),
             }
-            return State(chains, target, base, target_visits, base_visits, sums), record
+            return State(chains, target, base, tour, sums), record
 
         def block(state: State, i: Array) -> tuple[State, tuple[dict[str, Array], Array, Array]]:
             state, record = jax.lax.scan(body, state, i)
             chosen = slice(0, shape.learners)
             return state, (record, state.chains.theta[chosen], record["lam"][-1, chosen])
 
+        coming = count * shape.iterations
+        state = state._replace(target=kept.make_room(state.target, coming), base=kept.make_room(state.base, coming))
         blocks = jnp.arange(shape.iterations).reshape(-1, 4)
         state, (record, theta, theta_lam) = jax.lax.scan(block, state, blocks)
         flat = {k: v.reshape(shape.iterations, *v.shape[2:]) for k, v in record.items()}
@@ -250,16 +245,6 @@ def make_round(
         )
 
     return one_round
-
-
-def _keep(buffer: Array, visits: Array, theta: Array, here: Array) -> tuple[Array, Array]:
-    """Write theta of the chains that are ``here`` into their ring buffers."""
-    count, draws = buffer.shape[:2]
-    if draws == 0:
-        return buffer, visits + here
-    rows, slot = jnp.arange(count), visits % draws
-    written = jnp.where(here[:, None], theta, buffer[rows, slot])
-    return buffer.at[rows, slot].set(written), visits + here
 
 
 def _accumulate(sums: TourSums, made: Step, cells: int) -> TourSums:

@@ -22,7 +22,7 @@ from pathtemp.modes.table import Modes
 from pathtemp.paths.geometric import GeometricPath
 from pathtemp.progress import Progress
 from pathtemp.run import Run
-from pathtemp.verdict import rectangle
+from pathtemp.verdict import target_draws
 
 SEARCH_SHARE = 0.1
 """Share of the budget for the search after the annealing pass."""
@@ -212,15 +212,12 @@ class ModesRun:
     def result(self) -> Run:
         """Draws, diagnostics and verdict, with what is known of the modes."""
         engine, search = self.engine, self._search
-        visits = np.asarray(engine.state.target_visits)
-        target, chains = rectangle(np.asarray(engine.state.target), visits)
-        flat = target.reshape(-1, target.shape[2])
-        new = self._look(flat)
+        draws = target_draws(engine)
+        new = self._look(draws.flat)
         run = self._run.result()
         if search.modes and not search.hopeless:
-            labels = search.labels(flat).reshape(target.shape[:2])
-            tours = self._run.trace.tours_of(chains, target.shape[1])
-            share, se, visited = mode_shares(labels, tours, len(search.modes))
+            labels = search.labels(draws.flat).reshape(draws.chain.shape)
+            share, se, visited = mode_shares(labels, draws.numbered_tours, len(search.modes))
         else:
             share, se = np.zeros(0), np.zeros(0)
             visited = np.zeros(0, np.int64)

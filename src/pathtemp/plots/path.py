@@ -66,6 +66,9 @@ def log_z(fit: Fit, ax: Axes | None = None, *, exact: Curve | None = None) -> Ax
     ax = axes(ax)
     curve = fit.log_z
     lam, mean, band = curve.lam, curve.mean, 2 * curve.stderr
+    if not np.isfinite(mean[1:]).any():
+        title(ax, "Log normalising constant", "not known", alarm=True)
+        return empty(ax, "no chain made a round trip")
     ax.fill_between(lam, mean - band, mean + band, color=ESTIMATE, alpha=0.35, linewidth=0, label="± 2 se")
     ax.plot(lam, mean, color=ESTIMATE, linewidth=1.4, label="estimate")
     if exact is not None:
