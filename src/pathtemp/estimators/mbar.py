@@ -150,7 +150,8 @@ def _fit(draws: PathDraws, nodes: FloatArray, points: int, tolerance: float) -> 
     weights = np.bincount(group, draws.weights).astype(np.float64)
     delta = np.bincount(group, draws.weights * draws.delta) / weights
     log_q, n = delta[:, None] * nodes[visited], counts[visited]
-    guesses = [isotonic_curve(draws, nodes)[visited], *_stepping_stones(draws, nodes[visited])]
+    with np.errstate(over="ignore", invalid="ignore"):
+        guesses = [isotonic_curve(draws, nodes)[visited], *_stepping_stones(draws, nodes[visited])]
     start = min(guesses, key=lambda guess: objective(log_q, n, weights, guess))
     log_z = solve(log_q, n, weights, start, tolerance=tolerance)
     log_w = log_density_weights(log_q, n, weights, log_z)
@@ -175,9 +176,7 @@ def _stepping_stones(draws: PathDraws, nodes: FloatArray) -> list[FloatArray]:
     steps = np.diff(nodes)
     up = np.array([average(group, step) for group, step in zip(groups, steps, strict=False)])
     down = np.array([average(group, -step) for group, step in zip(groups[1:], steps, strict=True)])
-    with np.errstate(over="ignore", invalid="ignore"):
-        guesses = [np.concatenate([[0.0], np.cumsum(rise)]) for rise in (up, 0.5 * (up - down))]
-    return [guess for guess in guesses if np.isfinite(guess).all()]
+    return [np.concatenate([[0.0], np.cumsum(rise)]) for rise in (up, 0.5 * (up - down))]
 
 
 def _influence(fit: _Fit, draws: PathDraws, nodes: FloatArray, block: IntArray, count: int) -> FloatArray:
