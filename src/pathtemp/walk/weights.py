@@ -1,17 +1,18 @@
-"""Draws of the law that was asked for, out of draws along the whole path."""
+"""Draws of the law that was asked for, out of weighted draws along the whole path."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from pathtemp._types import FloatArray
-
-MOST_CHAINS = 16
-"""Chains of the draws handed over; several walks are laid into one, in the order of time."""
+from pathtemp.grouping import MOST_GROUPS
 
 
 def thinned(theta: FloatArray, log_weight: FloatArray, *, seed: int) -> FloatArray:
-    """Draws of the original density, by keeping each draw with a probability proportional to its weight.
+    """Draws of the original density, in proportion to their weights (systematic resampling).
+
+    There are as many as the weighted draws are worth, (sum w)^2 / sum w^2, so that only the few of largest weight
+    occur twice. Chains are joined to groups, see :mod:`pathtemp.grouping`; within a group draws are in order of time.
 
     Parameters
     ----------
@@ -22,12 +23,20 @@ def thinned(theta: FloatArray, log_weight: FloatArray, *, seed: int) -> FloatArr
 
     Returns
     -------
-    Shape (chain, draw, dim), as many of each chain; without copies.
+    Shape (group, draw, dim), as many of each group.
     """
     rng = np.random.default_rng(seed)
-    kept = np.log(rng.uniform(size=log_weight.shape)) < log_weight - log_weight.max()
-    chains = min(MOST_CHAINS, theta.shape[1])
-    groups = np.arange(theta.shape[1]) * chains // theta.shape[1]
-    rows = [theta[:, groups == g][kept[:, groups == g]] for g in range(chains)]
-    count = min(len(row) for row in rows)
-    return np.stack([row[len(row) - count :] for row in rows])
+    weight = np.exp(log_weight - log_weight.max())
+    groups = min(MOST_GROUPS, theta.shape[1])
+    group = np.arange(theta.shape[1]) * groups // theta.shape[1]
+    parts = [(theta[:, group == g].reshape(-1, theta.shape[2]), weight[:, group == g].ravel()) for g in range(groups)]
+    count = int(weight.sum() ** 2 / np.sum(weight**2)) // groups
+    if min(w.sum() for _, w in parts) == 0:
+        return np.empty((groups, 0, theta.shape[2]))
+    return np.stack([x[_systematic(rng, w, count)] for x, w in parts])
+
+
+def _systematic(rng: np.random.Generator, weight: FloatArray, count: int) -> FloatArray:
+    """Indices of ``count`` draws, each expected in proportion to its weight, in order."""
+    at = np.cumsum(weight) / weight.sum()
+    return np.minimum(np.searchsorted(at, (np.arange(count) + rng.uniform()) / max(count, 1)), len(weight) - 1)
