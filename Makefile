@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-stan test-browser docs lint bench experiments clean
+.PHONY: demo test test-all test-rest test-browser docs lint bench experiments clean
 
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable
 
@@ -19,11 +19,17 @@ $(VENV)/installed: $(VENV)/python
 demo: $(VENV)/python  ## the Cauchy pair, end to end: a summary and demo.png
 	$(BIN)/python -m pathtemp.demo
 
-test: lint  ## lint, types and the whole test suite, on two cores
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+PYTEST = $(BIN)/python -m pytest -n 2 --dist worksteal
 
-test-stan: $(VENV)/installed  ## many Stan programs, compiled; needs a C++ compiler
-	$(BIN)/python -m pytest -m stan_full tests/frontends/stan
+test: lint  ## lint, types and the quick tests, on two cores: six minutes at most
+	$(PYTEST)
+
+test-all: test test-rest  ## everything: many seeds, many programs, the browser, the site
+
+test-rest: $(VENV)/installed docs  ## what test-all has beyond test; Stan programs need a C++ compiler
+	$(PYTEST) -m "slow or stan_full or programs_full"
+	if command -v chromium >/dev/null && command -v chromedriver >/dev/null; then $(MAKE) test-browser; else \
+	  echo "chromium and chromedriver are not installed: the report page was NOT tested in a browser"; fi
 
 test-browser: $(VENV)/installed  ## the report page in Chromium; needs chromium and chromedriver
 	$(INSTALL) ".[browser]"
