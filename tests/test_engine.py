@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-from typing import Any
-
 import jax.numpy as jnp
 import numpy as np
 
 from pathtemp.engine import Engine
+from pathtemp.kernels.rounds import Record, initial_state
 from pathtemp.kernels.transported_hmc import ChainState
 from pathtemp.learner import from_record
 from pathtemp.settings import DEFAULT
@@ -22,29 +20,24 @@ def engine_at(a: np.ndarray, energies: np.ndarray) -> Engine:
     engine = Engine(
         gaussian_scale(2).model, seed=0, draws=1, must_draw=False, settings=DEFAULT, start=(theta, energies)
     )
-    engine.state = _State(ChainState(jnp.asarray(theta), jnp.asarray(a), jnp.asarray(energies)))
+    chains = ChainState(jnp.asarray(theta), jnp.asarray(a), jnp.asarray(energies))
+    engine.state = initial_state(chains, 1, 10, iterations=8, exact_base=True)
     return engine
 
 
-class _State(SimpleNamespace):
-    """The part of a state that holds the chains."""
-
-    def __init__(self, chains: ChainState) -> None:
-        super().__init__(chains=chains)
-
-    def _replace(self, chains: ChainState) -> _State:
-        return _State(chains)
-
-
-def record(acceptance: list[float]) -> Any:
+def record(acceptance: list[float]) -> Record:
+    """A round of eight iterations in which every chain stayed at its lam, with theta of the first four of them."""
     shape = (8, CHAINS)
-    return SimpleNamespace(
-        acceptance=np.broadcast_to(acceptance, shape),
-        lam=np.broadcast_to(np.linspace(0.0, 1.0, CHAINS), shape),
-        delta=np.broadcast_to(np.arange(CHAINS, dtype=float), shape),
-        theta=np.zeros((2, 4, 3)),
-        theta_lam=np.broadcast_to(np.linspace(0.0, 1.0, CHAINS)[:4], (2, 4)),
-    )
+    nothing = np.zeros(shape)
+    lam = np.broadcast_to(np.linspace(0.0, 1.0, CHAINS), shape)
+    parts = {name: nothing for name in Record._fields} | {
+        "acceptance": np.broadcast_to(acceptance, shape),
+        "lam": lam,
+        "delta": np.broadcast_to(np.arange(CHAINS, dtype=float), shape),
+        "theta": np.zeros((2, 4, 3)),
+        "theta_lam": lam[:2, :4],
+    }
+    return Record(**parts)  # type: ignore[arg-type]
 
 
 A = np.array([0.05, 0.2, 0.4, 0.6, 1.35, 1.0])

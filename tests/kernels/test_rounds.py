@@ -1,4 +1,4 @@
-"""Rounds: ring buffers, tour sums and windows, against the same thing done one chain at a time in Python."""
+"""Rounds: tour sums and windows, against the same thing done one chain at a time in Python."""
 
 from __future__ import annotations
 
