@@ -2,8 +2,8 @@
 
     python -m benchmarks.mutations --count 40 --seed 0
 
-For each place the tests that are named like its file, or that mention it, are run, and a few that run the library end to
-end. They stop at the first failure. Other tests are not run, so the score is a lower bound. Rows go to
+For each place the tests that are named like its file, or that mention it, are run, and a few that run the library from
+end to end. They stop at the first failure. Other tests are not run, so the score is a lower bound. Rows go to
 benchmarks/results/mutations.csv as they come: the file, the line, its text, and whether it was noticed.
 """
 
@@ -74,7 +74,11 @@ def tests_of(place: Place) -> list[str]:
     """Test files for a place: those named like its file or folder, those that mention it, and the general ones."""
     path = place.file.relative_to(SOURCE).with_suffix("")
     module = ".".join(("pathtemp", *path.parts)).removesuffix(".__init__")
-    tokens = {word for part in path.parts for word in (part, *part.split("_")) if len(word) >= 4}
+    tokens = {
+        word
+        for word in (path.name, *path.name.split("_"), *path.parts[-2:-1])
+        if len(word) >= 4 and word != "frontends"
+    }
     # A name as common as "body" would call for every test.
     words = re.compile(rf"{re.escape(module)}\b" + (rf"|\b{place.function}\b" if "_" in place.function[1:] else ""))
     files = {file: str(file.relative_to(ROOT / "tests")) for file in sorted((ROOT / "tests").rglob("test_*.py"))}
