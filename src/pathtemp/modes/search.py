@@ -11,7 +11,7 @@ from scipy.special import logsumexp
 
 from pathtemp._types import FloatArray, IntArray
 from pathtemp.evaluate import energies_of, exact_draws
-from pathtemp.modes.ascent import MOST_STEPS, BoolArray, ascend
+from pathtemp.modes.ascent import LEG, Ascents, BoolArray, ascend
 from pathtemp.modes.dedupe import near, same_mode
 from pathtemp.modes.local import Local, local_law
 from pathtemp.modes.parts import Parts, in_parts
@@ -100,31 +100,33 @@ class Search:
         found_by: str,
         random: bool,
         most_gradients: float,
-        most_steps: int = MOST_STEPS,
+        most_steps: int = LEG,
     ) -> list[int]:
         """Ascend from points (n, dim) and note where they end; returns the numbers of modes that are new.
 
-        ``random`` starts count for the estimate of what is unseen; starts picked for a reason do not.
+        ``random`` starts count for the estimate of what is unseen; starts picked for a reason do not. Of those given up
+        only the nearer half count, the starts of higher density: far out a density may lead nowhere.
         """
         ends = ascend(
             self.path.log_target, theta, scale=self.scale, most_gradients=most_gradients, most_steps=most_steps
         )
         self.counts = self.counts + Counts(ends.gradients, 0)
         new = []
+        made = np.isfinite(ends.first)
+        close_by = made & (ends.first >= (np.median(ends.first[made]) if made.any() else 0.0))
         if random:
-            made = int(np.count_nonzero(np.isfinite(ends.height)))
-            self.starts += made
-            self.base_starts += made * (found_by == "base")
-            self.given_up += int(np.count_nonzero(np.isfinite(ends.height) & ~ends.arrived))
+            self.starts += int(np.count_nonzero(made))
+            self.base_starts += int(np.count_nonzero(made)) * (found_by == "base")
+            self.given_up += int(np.count_nonzero(close_by & ~ends.arrived))
         for i in np.argsort(-ends.height):
             if not ends.arrived[i]:
                 continue
             end, height = ends.theta[i], float(ends.height[i])
             k = same_mode([mode.law for mode in self.modes], end, height, self.log_target)
             if k is None and len(self.modes) < MOST_MODES:
-                mode = self._describe(end, height, float(ends.spread[i]), found_by)
+                mode = self._describe(ends, int(i), found_by)
                 if mode.law.rise > HIGHEST_RISE:
-                    self.given_up += random
+                    self.given_up += int(random and close_by[i])
                     continue
                 k = len(self.modes)
                 self.modes.append(mode)
@@ -135,8 +137,15 @@ class Search:
                 self.modes[k] = replace(mode, starts=mode.starts + 1, from_base=from_base)
         return new
 
-    def _describe(self, end: FloatArray, height: float, spread: float, found_by: str) -> Mode:
-        law, gradients = local_law(self.path.log_target, end, height, scale=self.scale, spread=spread)
+    def _describe(self, ends: Ascents, i: int, found_by: str) -> Mode:
+        law, gradients = local_law(
+            self.path.log_target,
+            ends.theta[i],
+            float(ends.height[i]),
+            scale=self.scale,
+            spread=float(ends.spread[i]),
+            unit=ends.unit.get(i),
+        )
         self.counts = self.counts + Counts(gradients, 0)
         return Mode(law, law.log_evidence, found_by, 0)
 
@@ -198,8 +207,11 @@ class Search:
 
     @property
     def hopeless(self) -> bool:
-        """Whether there is no list of modes to complete: ridges, or a density that rises without end."""
-        return self.ridges or self.given_up > 0.5 * self.starts
+        """Whether there is no list of modes to complete: ridges, or a density that rises without end.
+
+        That is for the nearer half of the starts to say, most of which must have been given up.
+        """
+        return self.ridges or self.given_up > 0.25 * self.starts
 
     @property
     def unseen(self) -> float:
@@ -258,7 +270,7 @@ def find_modes(
                 return
         if left() < 0.25 * most_gradients:
             break
-    few = MOST_STEPS // 2
+    few = LEG // 2
     search.climb(outwards(base_draws(BATCH)), found_by="far", random=False, most_gradients=left(), most_steps=few)
     theta = np.concatenate([base_draws(scan), outwards(base_draws(scan // 4)), levels[1][: scan or BATCH]])
     log_q = search.log_target(theta)
