@@ -39,6 +39,9 @@ LEG = 80
 WHITENED = 64
 """Largest dimension in which a lane has units of its own curvature, at one gradient a dimension."""
 
+ENOUGH = 0.5
+"""Share of the starts that have arrived at which no other goes on beyond its leg."""
+
 CLOSE = 1e-6
 """Newton decrement, in nats, at which an ascent has arrived: it is so far below the mode."""
 
@@ -116,8 +119,9 @@ def ascend(
 ) -> Ascents:
     """Climb from each of the ``starts`` (n, dim); ``scale`` (dim,) is the unit of each coordinate.
 
-    Once ``most_gradients`` are spent no further start is taken up, and no lane goes on beyond its leg. An ascent is
-    given up after ``most_steps``. It has arrived where Newton's step promises ``close`` nats or less.
+    Once ``most_gradients`` are spent no further start is taken up. An ascent that has not arrived after a leg goes on
+    while it climbs, gradients are left and fewer than half of the starts have arrived; it is given up after
+    ``most_steps``. It has arrived where Newton's step promises ``close`` nats or less.
 
     >>> ends = ascend(lambda x: -jnp.sum((x - 3.0) ** 2), np.zeros((2, 1)), scale=np.ones(1), most_gradients=1e4)
     >>> ends.arrived.tolist(), ends.theta.round(2).tolist()
@@ -149,8 +153,8 @@ def ascend(
         spent += LANES * CHUNK
         steps += CHUNK
         at_end = (holds >= 0) & ~lanes.arrived & ~lanes.stuck & (steps % LEG == 0)
-        climbs = np.asarray(lanes.height) > before + CLOSE
-        goes_on = at_end & climbs & (steps < most_steps) & (spent < most_gradients)
+        worth = spent < most_gradients and np.mean(arrived) + np.sum(lanes.arrived & (holds >= 0)) / count < ENOUGH
+        goes_on = at_end & (lanes.height > before + CLOSE) & (steps < most_steps) & worth
         ended = (holds >= 0) & ~goes_on & (lanes.arrived | lanes.stuck | at_end | (steps >= most_steps))
         rows = holds[ended]
         ends[rows], height[rows] = frame.theta(np.asarray(lanes.x))[ended], lanes.height[ended]

@@ -1,55 +1,62 @@
-"""A base for a target that came without one: a heavy-tailed cover of the modes that ascents from far and near find."""
+"""A base for a target that came without one: a Student-t around the modes that ascents from near and far find.
+
+Starts near the origin decide, as they do for Stan's chains. Far ones only add what they find: out there a density may
+lead nowhere, or underflow. Where there is no isolated mode to build on, as in a funnel, a short exploration gives
+the base its place and its scale.
+"""
 
 from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pathtemp._types import Array, FloatArray, Key, LogDensity
+from pathtemp._types import FloatArray, LogDensity
 from pathtemp.bases import Automatic
 from pathtemp.errors import InputError
 from pathtemp.inputs import check_density
 from pathtemp.model import Model
-from pathtemp.modes.search import BATCH, Search
+from pathtemp.modes.ascent import LEG, ascend
+from pathtemp.modes.cover import Cover, CoverSampler, cover_of_law
+from pathtemp.modes.explore import explore, falls_off
+from pathtemp.modes.local import Local, from_covariance
+from pathtemp.modes.mixture_base import inflation
+from pathtemp.modes.refine import log_normal, refine
+from pathtemp.modes.search import BATCH, NEGLIGIBLE_MASS, Search
 from pathtemp.paths.geometric import GeometricPath
 from pathtemp.run import Counts
 
-RADII = (1.0, 10.0, 100.0)
-"""Scales of the normals around the origin from which the ascents start."""
+NEAR = 2.0
+"""Half width of the uniform from which the starts that decide are drawn, as Stan draws its own."""
 
-DF = 3
-"""Degrees of freedom of the cover."""
+RADII = (10.0, 100.0)
+"""Scales of the normals around the origin from which the other ascents start."""
 
-WIDER = 3.0
-"""Scale of the cover relative to that of all modes together."""
+NEAR_STEPS = 6 * LEG
+"""Steps of an ascent from nearby; badly scaled targets take some hundred."""
 
-MOST_GRADIENTS = 10_000
+NEAR_GRADIENTS, FAR_GRADIENTS = 12_000, 3_000
+"""Gradient evaluations of the ascents from nearby, and of those from each radius."""
 
+WIDER = 1.5
+"""Scale of the cover relative to that of all modes together, at least."""
 
-@dataclass(frozen=True, eq=False)
-class Cover:
-    """A multivariate Student-t with a scale for each coordinate; callable on one point (dim,)."""
+WIDER_EXPLORED = 2.0
+"""The same relative to that of an exploration, which is rougher."""
 
-    centre: Array
-    scale: Array
+DF, LEAST_DF, EXPLORED_DF = 30.0, 1.0, 5.0
+"""Degrees of freedom of a cover: where tails are light, at least, and after an exploration."""
 
-    def __call__(self, theta: Array) -> Array:
-        """Log density at ``theta`` (dim,)."""
-        dim = theta.shape[0]
-        square = jnp.sum(((theta - self.centre) / self.scale) ** 2)
-        gammas = jax.scipy.special.gammaln(0.5 * (DF + dim)) - jax.scipy.special.gammaln(0.5 * DF)
-        constant = gammas - 0.5 * dim * float(np.log(DF * np.pi)) - jnp.sum(jnp.log(self.scale))
-        return constant - 0.5 * (DF + dim) * jnp.log1p(square / DF)
+TAIL, NO_TAIL = (10.0, 100.0), 30.0
+"""Where, in standard deviations, the tails are looked at, and how far below the mode, in nats, there is none."""
 
-    def sample(self, key: Key) -> Array:
-        """One draw (dim,)."""
-        dim = self.centre.shape[0]
-        normal = jax.random.normal(key, (dim + DF,))
-        return self.centre + self.scale * normal[:dim] * jnp.sqrt(DF / jnp.sum(normal[dim:] ** 2))
+SETTLED, MOST_TRIES = 1.0, 4
+"""Rise of a mode's log mass, in nats, from one refinement to the next up to which it is known, and how often."""
+
+MANY_MODES = 8
+"""Modes beyond which local laws are left as Laplace's method gives them."""
 
 
 @dataclass(frozen=True)
@@ -65,34 +72,126 @@ def reference(log_target: LogDensity, dim: int, *, seed: int) -> Reference:
     """A wide base for ``log_target`` on R^dim, from the modes that ascents around the origin find; warns how far.
 
     >>> made = reference(lambda x: -0.5 * jnp.sum((x - 50.0) ** 2), 2, seed=0)
-    >>> draw = made.cover.sample(jax.random.key(0))
-    >>> draw.shape, bool(jnp.isfinite(made.cover(draw)))
-    ((2,), True)
+    >>> made.cover.centre.round(1).tolist(), bool(jnp.all((made.cover.scale > 1.2) & (made.cover.scale < 2.2)))
+    ([50.0, 50.0], True)
     """
-    rng = np.random.default_rng([seed, 5])
-    far = Cover(jnp.zeros(dim), jnp.full(dim, RADII[-1]))
-    search = Search(GeometricPath(far, log_target), scale=np.full(dim, RADII[1]), seed=seed)
-    for radius in RADII:
-        starts = radius * rng.standard_normal((BATCH, dim))
-        search.climb(starts, found_by="origin", random=True, most_gradients=MOST_GRADIENTS / len(RADII))
-    laws = [law for law in search.laws if not law.flat]
-    if not laws or search.hopeless:
-        raise InputError(
-            f"base: none was given, and ascents from around the origin (scales {RADII[0]:g} to {RADII[-1]:g}) "
-            "found no isolated mode of the target to build one from: it is flat, or rises without end as a funnel "
-            "does; give base= (for a Stan program, or an alternative model block)"
-        )
-    centres = np.stack([law.centre for law in laws])
-    centre = centres.mean(axis=0)
-    within = np.max([_variance(law.scale, law.basis, law.gain) for law in laws], axis=0)
-    scale = WIDER * np.sqrt(within + np.mean((centres - centre) ** 2, axis=0))
+    rng = np.random.default_rng([seed % 2**32, 5])
+    anywhere = cover_of_law(from_covariance(np.zeros(dim), np.eye(dim), 0.0), wider=RADII[-1], df=DF)
+    search = Search(GeometricPath(anywhere, log_target), scale=np.ones(dim), seed=seed)
+    near = rng.uniform(-NEAR, NEAR, size=(BATCH, dim))
+    search.climb(near, found_by="near", random=True, most_gradients=NEAR_GRADIENTS, most_steps=NEAR_STEPS)
+    known = [law for law in search.laws if not law.flat]
+    if known:
+        search.scale = np.sqrt(np.max([_variance(law) for law in known], axis=0))
+    if known or search.starts == 0:
+        for radius in RADII:
+            far = radius * rng.standard_normal((BATCH, dim))
+            # Half of them around what is known and in its units, which may be far from those of the origin.
+            if known:
+                far[::2] = known[0].centre + far[::2] * search.scale
+            search.climb(far, found_by="far", random=search.starts == 0, most_gradients=FAR_GRADIENTS)
+    laws = _isolated(search)
+    law = _settled(laws[0], search, rng) if len(laws) == 1 else _together(laws)
+    if law is None:
+        return _explored(log_target, near, search, seed=seed)
+    df = _degrees_of_freedom(law, search)
+    cover = cover_of_law(law, wider=max(WIDER, inflation(dim)), df=df)
     about = (
         f"no base was given: starts within about {RADII[-1] * np.sqrt(dim):.3g} of the origin found {len(laws)} "
-        f"{'mode' if len(laws) == 1 else 'modes'}, and a Student-t cover of scale {scale.min():.3g} to "
-        f"{scale.max():.3g} around {'it' if len(laws) == 1 else 'them'} is the base"
+        f"{'mode' if len(laws) == 1 else 'modes'}, and a Student-t cover of scale {_range(cover)} around "
+        f"{'it' if len(laws) == 1 else 'them'} is the base"
     )
     warnings.warn(f"{about}; a mode far outside would be missed: give base= if there may be one", stacklevel=4)
-    return Reference(Cover(jnp.asarray(centre), jnp.asarray(scale)), about, search.counts)
+    return Reference(cover, about, search.counts)
+
+
+def _isolated(search: Search) -> list[Local]:
+    """Laws of the modes to cover: those of some mass that near starts found, and far ones that add to it."""
+    if len(search.modes) > 1:
+        search.isolate()
+    if 1 < len(search.modes) <= MANY_MODES:
+        search.refine()
+    modes = [mode for mode in search.modes if not mode.law.flat]
+    best = {by: max((m.log_mass for m in modes if m.found_by == by), default=-np.inf) for by in ("near", "far")}
+    least = np.log(NEGLIGIBLE_MASS) + np.array([best["near"], max(best.values())])
+    return [mode.law for mode in modes if mode.log_mass > (least[0] if mode.found_by == "near" else least[1])]
+
+
+def _settled(law: Local, search: Search, rng: np.random.Generator) -> Local | None:
+    """The law of the only mode made better by importance sampling; None where most of the mass is not around it.
+
+    At the neck of a funnel each refinement finds more mass than the last.
+    """
+    mass = law.log_evidence
+    for _ in range(MOST_TRIES):
+        better, found, _ = refine(law, search.log_target, lambda theta: np.ones(len(theta), bool), rng)
+        if better is law:
+            return law if _fits(law, search, rng) else None
+        law, rise, mass = better, found - mass, found
+        if rise < SETTLED:
+            return law
+    return None
+
+
+def _fits(law: Local, search: Search, rng: np.random.Generator) -> bool:
+    """Whether the normal law resembles the target, in many dimensions too: log weights of its draws hardly vary."""
+    dim = len(law.centre)
+    theta = law.spread_out(rng.standard_normal((4 * BATCH, dim)))
+    log_weight = search.log_target(theta) - log_normal(law, theta)
+    low, high = np.quantile(np.nan_to_num(log_weight, neginf=-1e300), [0.16, 0.84])
+    return bool(high - low < 4.0 * (1.0 + np.sqrt(dim)))
+
+
+def _together(laws: list[Local]) -> Local | None:
+    """One law over several modes, equally: coordinates apart, as wide as their centres and the widest of them."""
+    if not laws:
+        return None
+    centres = np.stack([law.centre for law in laws])
+    within = np.max([_variance(law) for law in laws], axis=0)
+    variance = within + np.mean((centres - centres.mean(axis=0)) ** 2, axis=0)
+    return from_covariance(centres.mean(axis=0), np.diag(variance), max(law.height for law in laws))
+
+
+def _degrees_of_freedom(law: Local, search: Search) -> float:
+    """Degrees of freedom with which a Student-t falls no faster than the target along any axis of some mass."""
+    axes = np.diag(np.sqrt(_variance(law)))
+    rays = np.concatenate([axes, -axes])
+    top = search.log_target(law.centre[None])[0]
+    near, far = (search.log_target(law.centre + r * rays) for r in TAIL)
+    heavy = np.isfinite(far) & (near > max(top, law.height) - NO_TAIL)
+    power = (near - far)[heavy] / np.log(TAIL[1] / TAIL[0])
+    return float(np.clip(np.min(power, initial=np.inf) - 1.0, LEAST_DF, DF))
+
+
+def _explored(log_target: LogDensity, near: FloatArray, search: Search, *, seed: int) -> Reference:
+    """A base from a short exploration; raises where the target is flat, or rises without end."""
+    dim = near.shape[1]
+    # Up to where the slope is as in the bulk of a normal, and not further: a funnel's neck is no place to start.
+    ends = ascend(log_target, near, scale=np.ones(dim), most_gradients=FAR_GRADIENTS, close=float(dim))
+    search.counts = search.counts + Counts(ends.gradients, 0)
+    alive = np.flatnonzero(np.isfinite(ends.height))
+    proper = len(alive) > 0
+    if proper:
+        start = ends.theta[np.resize(alive[np.argsort(-ends.height[alive])], BATCH)]
+        found = explore(log_target, start, scale=np.ones(dim), seed=seed)
+        search.counts = search.counts + Counts(found.gradients, 0)
+        proper = not found.rises and falls_off(search.log_target, found.theta)
+    if not proper:
+        raise InputError(
+            f"base: none was given, and ascents from around the origin (scales {NEAR:g} to {RADII[-1]:g}) "
+            "found no isolated mode of the target to build one from: it is flat, or rises without end; give base= "
+            "(for a Stan program, or an alternative model block)"
+        )
+    low, centre, high = np.quantile(found.theta, [0.16, 0.5, 0.84], axis=0)
+    spread = np.maximum(0.5 * (high - low), 1e-10)
+    law = from_covariance(centre, np.diag(spread**2), 0.0)
+    cover = cover_of_law(law, wider=WIDER_EXPLORED, df=EXPLORED_DF)
+    about = (
+        "no base was given: ascents found no isolated mode that holds the mass, as in a funnel or on a ridge, and a "
+        f"Student-t cover of scale {_range(cover)} around a short exploration from near the origin is the base"
+    )
+    warnings.warn(f"{about}; it is rough: give base= if you know better", stacklevel=5)
+    return Reference(cover, about, search.counts)
 
 
 def with_reference(model: Model, *, seed: int) -> tuple[Model, Reference | None]:
@@ -106,9 +205,16 @@ def with_reference(model: Model, *, seed: int) -> tuple[Model, Reference | None]
 
 def with_cover(model: Model, cover: Cover) -> Model:
     """The model with a cover as its base."""
-    return replace(model, log_base=cover, sample_base=cover.sample)
+    return replace(model, log_base=cover, sample_base=CoverSampler(cover))
 
 
-def _variance(scale: FloatArray, basis: FloatArray, gain: FloatArray) -> FloatArray:
-    """Diagonal of the covariance of scale * (I + V g V') z."""
-    return np.asarray(scale**2 * (1.0 + basis**2 @ ((1.0 + gain) ** 2 - 1.0)))
+def _variance(law: Local) -> FloatArray:
+    """Diagonal of the covariance of a law."""
+    return np.asarray(law.scale**2 * (1.0 + law.basis**2 @ ((1.0 + law.gain) ** 2 - 1.0)))
+
+
+def _range(cover: Cover) -> str:
+    """Least and largest standard deviation of a cover's normal, in words."""
+    law = Local(*(np.asarray(part) for part in (cover.centre, cover.scale, cover.basis, cover.gain)), height=0.0)
+    wide = np.sqrt(_variance(law))
+    return f"{wide.min():.3g} to {wide.max():.3g}"
