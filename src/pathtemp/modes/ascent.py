@@ -116,19 +116,24 @@ def ascend(
     most_gradients: float,
     most_steps: int = LEG,
     close: float = CLOSE,
+    units: FloatArray | None = None,
 ) -> Ascents:
     """Climb from each of the ``starts`` (n, dim); ``scale`` (dim,) is the unit of each coordinate.
 
     Once ``most_gradients`` are spent no further start is taken up. An ascent that has not arrived after a leg goes on
     while it climbs, gradients are left and fewer than half of the starts have arrived; it is given up after
-    ``most_steps``. It has arrived where Newton's step promises ``close`` nats or less.
+    ``most_steps``. It has arrived where Newton's step promises ``close`` nats or less. ``units`` (n, dim, dim)
+    are steps of about one standard deviation as columns, where they are known; up to ``WHITENED`` dimensions they are
+    used.
 
     >>> ends = ascend(lambda x: -jnp.sum((x - 3.0) ** 2), np.zeros((2, 1)), scale=np.ones(1), most_gradients=1e4)
     >>> ends.arrived.tolist(), ends.theta.round(2).tolist()
     ([True, True], [[3.0], [3.0]])
     """
     count, dim = starts.shape
-    lanes, plain = _blank(dim), _diagonal(scale)
+    lanes = _blank(dim)
+    plain = np.diag(scale) if dim <= WHITENED else np.array(scale, float)
+    given = units if dim <= WHITENED else None
     frame = Frame(np.zeros((LANES, dim)), np.repeat(plain[None], LANES, axis=0))
     near = jnp.asarray(close, float)
     climb, _ = compiled_once(_make_climb, (log_density,), (lanes, frame, near))
@@ -136,14 +141,19 @@ def ascend(
     height, first = np.full(count, -np.inf), np.full(count, -np.inf)
     spread, arrived = np.ones(count), np.zeros(count, bool)
     holds, steps, before = np.full(LANES, -1), np.zeros(LANES, int), np.full(LANES, -np.inf)
-    waiting, spent, units = list(range(count))[::-1], 0, dict[int, FloatArray]()
+    waiting, spent, own = list(range(count))[::-1], 0, dict[int, FloatArray]()
     while True:
         for lane in np.flatnonzero(holds < 0):
             if not waiting or spent + LANES * CHUNK > most_gradients:
                 break
-            holds[lane], steps[lane], before[lane] = waiting.pop(), 0, -np.inf
-            frame.origin[lane], frame.unit[lane] = 0.0, plain
-            _place(lanes, int(lane), starts[holds[lane]] / scale)
+            row = waiting.pop()
+            holds[lane], steps[lane], before[lane] = row, 0, -np.inf
+            if given is None:
+                frame.origin[lane], frame.unit[lane] = 0.0, plain
+                _place(lanes, int(lane), starts[row] / scale)
+            else:
+                frame.origin[lane], frame.unit[lane] = starts[row], given[row]
+                _place(lanes, int(lane), np.zeros(dim))
         if np.all(holds < 0):
             break
         begun = (holds >= 0) & (steps == 0)
@@ -159,17 +169,13 @@ def ascend(
         rows = holds[ended]
         ends[rows], height[rows] = frame.theta(np.asarray(lanes.x))[ended], lanes.height[ended]
         spread[rows], arrived[rows] = _spread(lanes)[ended], lanes.arrived[ended]
-        units |= {int(holds[lane]): frame.unit[lane].copy() for lane in np.flatnonzero(ended & (steps > LEG))}
+        special = ended & ((steps > LEG) | (given is not None))
+        own |= {int(holds[lane]): frame.unit[lane].copy() for lane in np.flatnonzero(special)}
         holds[ended] = -1
         lanes.stuck[holds < 0] = True  # type: ignore[index]
         before = np.where(goes_on, lanes.height, before)
         spent += _take_new_units(log_density, lanes, frame, np.flatnonzero(goes_on))
-    return Ascents(ends, height, spread, units if dim <= WHITENED else {}, arrived, first, spent)
-
-
-def _diagonal(scale: FloatArray) -> FloatArray:
-    """The units of a lane that knows nothing but the ``scale`` (dim,) of each coordinate."""
-    return np.diag(scale) if len(scale) <= WHITENED else np.array(scale, float)
+    return Ascents(ends, height, spread, own if dim <= WHITENED else {}, arrived, first, spent)
 
 
 def _blank(dim: int) -> Lane:
@@ -205,8 +211,9 @@ def _take_new_units(log_density: LogDensity, lanes: Lane, frame: Frame, which: I
         if np.isfinite(bend).all():
             values, vectors = np.linalg.eigh(0.5 * (bend + bend.T))
             size = np.abs(values)
-            least = max(1e-14 * float(size.max()), 1e-300)
-            frame.unit[lane] = unit @ (vectors / np.sqrt(np.maximum(size, least)))
+            own = unit @ (vectors / np.sqrt(np.maximum(size, max(1e-14 * float(size.max()), 1e-300))))
+            # Where a density rises without end its curvature may leave the range of numbers.
+            frame.unit[lane] = own if 1e-100 < np.abs(own).max() < 1e100 else unit
         frame.origin[lane] = origin[i]
         _place(lanes, int(lane), np.zeros(dim))
     return len(which) * dim

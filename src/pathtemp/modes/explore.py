@@ -28,8 +28,14 @@ ACCEPTED = 0.8
 FAR = (1e2, 1e4)
 """How far out along each axis, in units of the population's spread, a density that can be normalised falls further."""
 
+NEGLIGIBLE = 50.0
+"""Fall of the log density, in nats, beyond which a tail is not looked at: it may be flat by underflow."""
+
 ENDLESS = 1e3
 """Rise of the log density a dimension, in nats, between the last two thirds of the rounds that is no settling."""
+
+BEYOND = 1e15
+"""Log density at which rounding hides a nat."""
 
 
 @dataclass(frozen=True)
@@ -66,23 +72,23 @@ def explore(log_density: LogDensity, theta: FloatArray, *, scale: FloatArray, se
     third = ROUNDS // 3
     with np.errstate(invalid="ignore"):
         rise = np.median(heights[-third:]) - np.median(heights[-2 * third : -third])
-    rises = not rise < ENDLESS * dim
+    rises = not (rise < ENDLESS * dim and heights[-1] < BEYOND)
     return Population(np.concatenate(kept[-third:]), rises, ROUNDS * LEAPS * count)
 
 
-def falls_off(log_target: Callable[[FloatArray], FloatArray], theta: FloatArray) -> bool:
-    """Whether the target falls both ways along every axis, far beyond the points (n, dim), faster than r^-1/2.
+def falls_off(log_target: Callable[[FloatArray], FloatArray], centre: FloatArray, width: FloatArray) -> bool:
+    """Whether the target falls faster than r^-1/2 both ways along every axis, where it is far out and not negligible.
 
-    >>> around = np.random.default_rng(0).normal(size=(99, 1))
-    >>> [falls_off(f, around) for f in (lambda x: -np.log1p(x[:, 0] ** 2), lambda x: x[:, 0], lambda x: 0 * x[:, 0])]
+    ``log_target`` takes points (n, dim); ``centre`` and ``width`` (dim,) are those of what is known of it.
+
+    >>> laws = (lambda x: -np.log1p(x[:, 0] ** 2), lambda x: x[:, 0], lambda x: 0.0 * x[:, 0])
+    >>> [falls_off(law, np.zeros(1), np.ones(1)) for law in laws]
     [True, False, False]
     """
-    axes = np.diag(_width(theta))
-    rays, centre = np.concatenate([axes, -axes]), np.median(theta, axis=0)
+    rays = np.concatenate([np.diag(width), -np.diag(width)])
     near, far = (log_target(centre + r * rays) for r in FAR)
-    with np.errstate(invalid="ignore"):
-        fall = near - far
-    return not bool(np.any(np.isfinite(far) & (fall < 0.5 * np.log(FAR[1] / FAR[0]))))
+    matters = np.isfinite(far) & (near > log_target(centre[None])[0] - NEGLIGIBLE)
+    return not bool(np.any((near - far)[matters] < 0.5 * np.log(FAR[1] / FAR[0])))
 
 
 def _width(theta: FloatArray) -> FloatArray:

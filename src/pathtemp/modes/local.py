@@ -73,6 +73,11 @@ class Local:
         """Log of the target's mass around the mode, by Laplace's method."""
         return self.height + 0.5 * len(self.centre) * float(np.log(2 * np.pi)) + self.log_det
 
+    @property
+    def matrix(self) -> FloatArray:
+        """The map z -> theta as a matrix (dim, dim)."""
+        return self.scale[:, None] * (np.eye(len(self.scale)) + (self.basis * self.gain) @ self.basis.T)
+
     def standardise(self, theta: FloatArray) -> FloatArray:
         """The z of points theta (n, dim)."""
         u = (theta - self.centre) / self.scale
@@ -125,8 +130,7 @@ def local_law(
     dim = len(mode)
     if dim > DENSE_DIM:
         return Local(mode, spread * scale, np.zeros((dim, 0)), np.zeros(0), height), 0
-    plain = spread * np.diag(scale)
-    unit, spent = plain if unit is None else unit, 2 * dim + 1
+    unit, spent = spread * np.diag(scale) if unit is None else unit, 2 * dim + 1
     slope, precision = _curvature(log_density, mode, unit)
     if not np.isfinite(precision).all():
         return Local(mode, spread * scale, np.zeros((dim, 0)), np.zeros(0), height, flat=True), spent

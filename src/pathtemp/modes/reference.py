@@ -8,22 +8,25 @@ the base its place and its scale.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import jax.numpy as jnp
 import numpy as np
+from scipy.special import logsumexp
 
 from pathtemp._types import FloatArray, LogDensity
 from pathtemp.bases import Automatic
 from pathtemp.errors import InputError
 from pathtemp.inputs import check_density
 from pathtemp.model import Model
-from pathtemp.modes.ascent import LEG, ascend
+from pathtemp.modes.ascent import LEG, BoolArray, ascend
 from pathtemp.modes.cover import Cover, CoverSampler, cover_of_law
 from pathtemp.modes.explore import explore, falls_off
 from pathtemp.modes.local import Local, from_covariance
-from pathtemp.modes.mixture_base import inflation
-from pathtemp.modes.refine import log_normal, refine
+from pathtemp.modes.mixture_base import HEAVY_DF, inflation
+from pathtemp.modes.refine import DRAWS, PER_DIMENSION, effective, log_student, refine
 from pathtemp.modes.search import BATCH, NEGLIGIBLE_MASS, Search
 from pathtemp.paths.geometric import GeometricPath
 from pathtemp.run import Counts
@@ -34,10 +37,10 @@ NEAR = 2.0
 RADII = (10.0, 100.0)
 """Scales of the normals around the origin from which the other ascents start."""
 
-NEAR_STEPS = 6 * LEG
+NEAR_STEPS = 4 * LEG
 """Steps of an ascent from nearby; badly scaled targets take some hundred."""
 
-NEAR_GRADIENTS, FAR_GRADIENTS = 12_000, 3_000
+NEAR_GRADIENTS, FAR_GRADIENTS = 10_000, 3_000
 """Gradient evaluations of the ascents from nearby, and of those from each radius."""
 
 WIDER = 1.5
@@ -47,16 +50,25 @@ WIDER_EXPLORED = 2.0
 """The same relative to that of an exploration, which is rougher."""
 
 DF, LEAST_DF, EXPLORED_DF = 30.0, 1.0, 5.0
-"""Degrees of freedom of a cover: where tails are light, at least, and after an exploration."""
+"""Degrees of freedom of a cover: where tails are light, at least, and of a heavy-tailed population."""
+
+HEAVY = 3.5
+"""Width of 96% of a population relative to that of 68%, 2.1 for a normal, from which its tails are heavy."""
 
 TAIL, NO_TAIL = (10.0, 100.0), 30.0
 """Where, in standard deviations, the tails are looked at, and how far below the mode, in nats, there is none."""
 
-SETTLED, MOST_TRIES = 1.0, 4
-"""Rise of a mode's log mass, in nats, from one refinement to the next up to which it is known, and how often."""
+SETTLED = 2.0
+"""Log mass around a mode beyond that of Laplace's method, in nats, up to which the mode stands for the mass."""
+
+AS_NORMAL = (0.7, 1.5)
+"""Fall of the log density at draws of a local law relative to the normal's, between which the law is believed."""
+
+LEAST_LEARNED = 0.2
+"""Effective share of the draws of a law from which it is believed in few dimensions."""
 
 MANY_MODES = 8
-"""Modes beyond which local laws are left as Laplace's method gives them."""
+"""Modes, the largest ones, whose local laws are made better by importance sampling."""
 
 
 @dataclass(frozen=True)
@@ -83,17 +95,25 @@ def reference(log_target: LogDensity, dim: int, *, seed: int) -> Reference:
     known = [law for law in search.laws if not law.flat]
     if known:
         search.scale = np.sqrt(np.max([_variance(law) for law in known], axis=0))
+    begin = [near]
     if known or search.starts == 0:
         for radius in RADII:
             far = radius * rng.standard_normal((BATCH, dim))
+            begin.append(far)
             # Half of them around what is known and in its units, which may be far from those of the origin.
             if known:
                 far[::2] = known[0].centre + far[::2] * search.scale
-            search.climb(far, found_by="far", random=search.starts == 0, most_gradients=FAR_GRADIENTS)
-    laws = _isolated(search)
-    law = _settled(laws[0], search, rng) if len(laws) == 1 else _together(laws)
-    if law is None:
-        return _explored(log_target, near, search, seed=seed)
+            search.climb(
+                far,
+                found_by="far",
+                random=False,
+                most_gradients=FAR_GRADIENTS,
+                most_steps=LEG if not known else LEG // 2,
+            )
+    laws = _representative(search, rng)
+    law = laws[0] if len(laws) == 1 else _together(laws)
+    if law is None or not falls_off(search.log_target, law.centre, np.sqrt(_variance(law))):
+        return _explored(log_target, near if search.starts else np.concatenate(begin), search, seed=seed)
     df = _degrees_of_freedom(law, search)
     cover = cover_of_law(law, wider=max(WIDER, inflation(dim)), df=df)
     about = (
@@ -105,41 +125,61 @@ def reference(log_target: LogDensity, dim: int, *, seed: int) -> Reference:
     return Reference(cover, about, search.counts)
 
 
-def _isolated(search: Search) -> list[Local]:
-    """Laws of the modes to cover: those of some mass that near starts found, and far ones that add to it."""
+def _representative(search: Search, rng: np.random.Generator) -> list[Local]:
+    """Laws of the isolated modes to cover, made better; none where most of the mass is not around them.
+
+    Modes of negligible mass are left out. The near ones are kept whatever is found far away.
+    """
     if len(search.modes) > 1:
         search.isolate()
-    if 1 < len(search.modes) <= MANY_MODES:
-        search.refine()
-    modes = [mode for mode in search.modes if not mode.law.flat]
-    best = {by: max((m.log_mass for m in modes if m.found_by == by), default=-np.inf) for by in ("near", "far")}
-    least = np.log(NEGLIGIBLE_MASS) + np.array([best["near"], max(best.values())])
-    return [mode.law for mode in modes if mode.log_mass > (least[0] if mode.found_by == "near" else least[1])]
+    shares = search.shares()
+    near = np.array([mode.found_by == "near" for mode in search.modes], bool)
+    among = np.where(near, shares / max(float(np.sum(shares[near])), 1e-300), shares)
+    kept = [k for k in np.argsort(-among) if among[k] > NEGLIGIBLE_MASS and not search.modes[k].law.flat]
+    laws, believed = [], 0.0
+    for place, k in enumerate(kept):
+        law = search.modes[k].law
+        better = _settled(law, search, int(k), rng) if place < MANY_MODES else None
+        believed += float(among[k]) * (better is not None or place >= MANY_MODES)
+        laws.append(law if better is None else better)
+    return laws if believed > 0.5 * float(np.sum(among[kept])) else []
 
 
-def _settled(law: Local, search: Search, rng: np.random.Generator) -> Local | None:
-    """The law of the only mode made better by importance sampling; None where most of the mass is not around it.
+def _settled(law: Local, search: Search, k: int, rng: np.random.Generator) -> Local | None:
+    """The law of mode ``k`` made better by importance sampling; None where it does not stand for the mass there.
 
-    At the neck of a funnel each refinement finds more mass than the last.
+    The top of a funnel holds far less than its surroundings, and one law cannot follow a bent ridge.
     """
-    mass = law.log_evidence
-    for _ in range(MOST_TRIES):
-        better, found, _ = refine(law, search.log_target, lambda theta: np.ones(len(theta), bool), rng)
-        if better is law:
-            return law if _fits(law, search, rng) else None
-        law, rise, mass = better, found - mass, found
-        if rise < SETTLED:
-            return law
-    return None
+    own = partial(search.belong, k)
+    better, log_mass, _ = refine(law, search.log_target, own, rng)
+    if better is law or not _learned(better, search, own, rng):
+        return law if _fits(law, search, rng) else None
+    return better if log_mass < law.log_evidence + SETTLED else None
+
+
+def _learned(law: Local, search: Search, own: Callable[[FloatArray], BoolArray], rng: np.random.Generator) -> bool:
+    """Whether fresh draws of a law are enough to learn a covariance from, so that it could be."""
+    dim = len(law.centre)
+    z = rng.standard_normal((DRAWS, dim)) * np.sqrt(HEAVY_DF / rng.chisquare(HEAVY_DF, (DRAWS, 1)))
+    theta = law.spread_out(z)
+    log_weight = np.where(own(theta), search.log_target(theta), -np.inf) - log_student(law, theta)
+    if not np.isfinite(log_weight).any():
+        return False
+    return effective(np.exp(log_weight - logsumexp(log_weight))) >= max(PER_DIMENSION * dim, LEAST_LEARNED * DRAWS)
 
 
 def _fits(law: Local, search: Search, rng: np.random.Generator) -> bool:
-    """Whether the normal law resembles the target, in many dimensions too: log weights of its draws hardly vary."""
+    """Whether the target falls around its mode as the normal law does, in many dimensions too, and along each axis."""
     dim = len(law.centre)
-    theta = law.spread_out(rng.standard_normal((4 * BATCH, dim)))
-    log_weight = search.log_target(theta) - log_normal(law, theta)
-    low, high = np.quantile(np.nan_to_num(log_weight, neginf=-1e300), [0.16, 0.84])
-    return bool(high - low < 4.0 * (1.0 + np.sqrt(dim)))
+    z = rng.standard_normal((4 * BATCH, dim))
+    # Two standard deviations out along each axis a normal falls by two nats.
+    steps = 2.0 * np.concatenate([np.eye(dim), -np.eye(dim)])
+    fall = law.height - search.log_target(law.spread_out(np.concatenate([z, steps])))
+    fall = np.nan_to_num(fall, posinf=1e300)
+    like = fall[: len(z)] / (0.5 * np.sum(z**2, axis=1))
+    low, middle, high = np.quantile(like, [0.16, 0.5, 0.84])
+    axes = np.mean(fall[len(z) :].reshape(2, dim), axis=0)
+    return bool(AS_NORMAL[0] < middle < AS_NORMAL[1] and high - low < 1.0 and np.all(axes > 0.5))
 
 
 def _together(laws: list[Local]) -> Local | None:
@@ -163,11 +203,11 @@ def _degrees_of_freedom(law: Local, search: Search) -> float:
     return float(np.clip(np.min(power, initial=np.inf) - 1.0, LEAST_DF, DF))
 
 
-def _explored(log_target: LogDensity, near: FloatArray, search: Search, *, seed: int) -> Reference:
+def _explored(log_target: LogDensity, starts: FloatArray, search: Search, *, seed: int) -> Reference:
     """A base from a short exploration; raises where the target is flat, or rises without end."""
-    dim = near.shape[1]
+    dim = starts.shape[1]
     # Up to where the slope is as in the bulk of a normal, and not further: a funnel's neck is no place to start.
-    ends = ascend(log_target, near, scale=np.ones(dim), most_gradients=FAR_GRADIENTS, close=float(dim))
+    ends = ascend(log_target, starts, scale=np.ones(dim), most_gradients=FAR_GRADIENTS, close=float(dim))
     search.counts = search.counts + Counts(ends.gradients, 0)
     alive = np.flatnonzero(np.isfinite(ends.height))
     proper = len(alive) > 0
@@ -175,17 +215,20 @@ def _explored(log_target: LogDensity, near: FloatArray, search: Search, *, seed:
         start = ends.theta[np.resize(alive[np.argsort(-ends.height[alive])], BATCH)]
         found = explore(log_target, start, scale=np.ones(dim), seed=seed)
         search.counts = search.counts + Counts(found.gradients, 0)
-        proper = not found.rises and falls_off(search.log_target, found.theta)
+        centre, width = np.median(found.theta, axis=0), np.std(found.theta, axis=0)
+        proper = not found.rises and falls_off(search.log_target, centre, np.maximum(width, 1e-10))
     if not proper:
         raise InputError(
             f"base: none was given, and ascents from around the origin (scales {NEAR:g} to {RADII[-1]:g}) "
             "found no isolated mode of the target to build one from: it is flat, or rises without end; give base= "
             "(for a Stan program, or an alternative model block)"
         )
-    low, centre, high = np.quantile(found.theta, [0.16, 0.5, 0.84], axis=0)
-    spread = np.maximum(0.5 * (high - low), 1e-10)
-    law = from_covariance(centre, np.diag(spread**2), 0.0)
-    cover = cover_of_law(law, wider=WIDER_EXPLORED, df=EXPLORED_DF)
+    lowest, low, centre, high, highest = np.quantile(found.theta, [0.02, 0.16, 0.5, 0.84, 0.98], axis=0)
+    inner, outer = np.maximum(high - low, 1e-10), highest - lowest
+    # Of a normal the two widths are 2 and 4.1 standard deviations.
+    law = from_covariance(centre, np.diag(np.maximum(inner / 2.0, outer / 4.1) ** 2), 0.0)
+    df = EXPLORED_DF if np.any(outer > HEAVY * inner) else DF
+    cover = cover_of_law(law, wider=WIDER_EXPLORED, df=df)
     about = (
         "no base was given: ascents found no isolated mode that holds the mass, as in a funnel or on a ridge, and a "
         f"Student-t cover of scale {_range(cover)} around a short exploration from near the origin is the base"
