@@ -12,7 +12,8 @@ import numpy as np
 from pathtemp.bases import Automatic
 from pathtemp.errors import InputError
 from pathtemp.model import Model
-from pathtemp.modes.reference import Cover, with_cover
+from pathtemp.modes.cover import Cover
+from pathtemp.modes.reference import with_cover
 
 
 def cover_of(model: Model) -> dict[str, Any]:

@@ -240,7 +240,7 @@ def _make_climb(log_density: LogDensity) -> Callable[[Lane, Frame, Array], tuple
             return jax.tree.map(lambda old, new: jnp.where(still, old, new), lane, moved), height
 
         def body(lanes: Lane, _: None) -> tuple[Lane, Array]:
-            return jax.vmap(step)(lanes, *frame)
+            return jax.vmap(step)(lanes, jnp.asarray(frame.origin), jnp.asarray(frame.unit))
 
         lanes, heights = jax.lax.scan(body, lanes, None, length=CHUNK)
         return lanes, jnp.where(jnp.isfinite(heights[0]), heights[0], -jnp.inf)

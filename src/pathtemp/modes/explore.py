@@ -107,8 +107,8 @@ def _make_round(log_density: LogDensity) -> Callable[[Array, Array, Array, Key],
         leap = step * jax.random.uniform(key_jitter, (), minval=0.5, maxval=1.5)
         height, gradient = value_and_gradient(theta)
 
-        def body(state: tuple[Array, ...], _: None) -> tuple[tuple[Array, ...], None]:
-            x, p, _, slope = state
+        def body(state: tuple[Array, Array, Array, Array], _: None) -> tuple[tuple[Array, Array, Array, Array], None]:
+            x, p, _value, slope = state
             p = p + 0.5 * leap * unit * slope
             x = x + leap * unit * p
             value, slope = value_and_gradient(x)

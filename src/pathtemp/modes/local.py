@@ -117,9 +117,10 @@ def local_law(
     """The local law at a mode, by differences of gradients, and the gradient evaluations it took.
 
     ``spread`` is a typical local standard deviation in units of ``scale`` (dim,), the base's spread; it sets the width
-    of the differences, or ``unit`` (dim, dim) does, whose columns are steps of about one standard deviation. A direction
-    much wider than the base, or than others, is looked at once more over a width of its own: where the curvature is the
-    same it is real, however wide that is; else the direction is flat, and taken to be 30 times as wide as the base.
+    of the differences, or ``unit`` (dim, dim) does, whose columns are steps of about one standard deviation. Where some
+    direction is much wider than the base, or than others, all are looked at once more over widths of their own: where
+    the curvature is the same it is real, however wide that is; else the mode is flat, and no direction is taken to be
+    wider than 30 times the base.
     Beyond ``DENSE_DIM`` dimensions all directions have the width ``spread``. The centre is moved to the top of the
     parabola.
 
@@ -139,7 +140,7 @@ def local_law(
     in_scale, turned = np.linalg.eigh(back.T @ precision @ back)
     flat = False
     if in_scale[0] < SUSPECT or values[-1] > UNLIKE * values[0]:
-        flat = not values[0] > 1e-14 * values[-1]
+        flat = not values[0] > 0.0
         if not flat:
             own = unit @ (vectors / np.sqrt(values))
             slope_again, again = _curvature(log_density, mode, own)
