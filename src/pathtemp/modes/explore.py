@@ -52,7 +52,7 @@ def explore(log_density: LogDensity, theta: FloatArray, *, scale: FloatArray, se
 
     >>> start = np.random.default_rng(0).uniform(-2.0, 2.0, size=(32, 1))
     >>> found = explore(lambda x: -0.5 * jnp.sum((x / 5.0) ** 2), start, scale=np.ones(1), seed=0)
-    >>> 2.0 < found.theta.std() < 10.0, found.rises
+    >>> bool(2.0 < found.theta.std() < 10.0), found.rises
     (True, False)
     """
     count, dim = theta.shape
@@ -72,7 +72,7 @@ def explore(log_density: LogDensity, theta: FloatArray, *, scale: FloatArray, se
     third = ROUNDS // 3
     with np.errstate(invalid="ignore"):
         rise = np.median(heights[-third:]) - np.median(heights[-2 * third : -third])
-    rises = not (rise < ENDLESS * dim and heights[-1] < BEYOND)
+    rises = not (rise < ENDLESS * dim and np.max(height) < BEYOND)
     return Population(np.concatenate(kept[-third:]), rises, ROUNDS * LEAPS * count)
 
 
