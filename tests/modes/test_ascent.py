@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from pathtemp.modes.ascent import CHUNK, LANES, ascend
+from pathtemp.modes.ascent import CHUNK, LANES, LEG, ascend
 from pathtemp.modes.local import from_covariance, local_law
 
 
@@ -34,6 +34,60 @@ def test_badly_scaled_coordinates_are_no_hindrance() -> None:
     ends = ascend(lambda x: -0.5 * jnp.sum((x / widths) ** 2), starts, scale=widths, most_gradients=1e5)
     assert ends.arrived.all()
     np.testing.assert_allclose(ends.theta / widths, 0.0, atol=0.03)
+
+
+def collinear(dim: int) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and precision of a normal whose widths span five orders of magnitude, in no coordinate's direction."""
+    rng = np.random.default_rng(4)
+    turn = np.linalg.qr(rng.normal(size=(dim, dim)))[0]
+    return rng.normal(size=dim), (turn * 10.0 ** np.linspace(-4.0, 6.0, dim)) @ turn.T
+
+
+def test_more_steps_and_own_units_climb_what_one_leg_does_not() -> None:
+    mean, precision = collinear(20)
+
+    def log_q(x):
+        return -0.5 * (x - mean) @ precision @ (x - mean)
+
+    starts = np.random.default_rng(0).uniform(-2.0, 2.0, size=(32, 20))
+    short = ascend(log_q, starts, scale=np.ones(20), most_gradients=1e5)
+    long = ascend(log_q, starts, scale=np.ones(20), most_gradients=1e5, most_steps=4 * LEG)
+    assert not short.arrived.any()
+    assert short.gradients == LANES * LEG
+    assert long.arrived.all()
+    # Some steps more in units of the curvature, which took a gradient a dimension, are enough.
+    assert long.gradients <= LANES * (LEG + 20 + LEG)
+    away = long.theta - mean
+    assert np.all(np.einsum("ni,ij,nj->n", away, precision, away) < 1e-4)
+    assert set(long.unit) == set(range(32))
+
+
+def test_units_that_are_known_make_it_quick() -> None:
+    mean, precision = collinear(20)
+    units = np.repeat(np.linalg.cholesky(np.linalg.inv(precision))[None], 32, axis=0)
+    starts = np.random.default_rng(0).uniform(-2.0, 2.0, size=(32, 20))
+    log_q = lambda x: -0.5 * (x - mean) @ precision @ (x - mean)  # noqa: E731
+    ends = ascend(log_q, starts, scale=np.ones(20), most_gradients=1e5, units=units)
+    assert ends.arrived.all()
+    assert ends.gradients <= 3 * LANES * CHUNK
+
+
+def test_the_log_density_of_each_start_is_noted() -> None:
+    starts = np.linspace(-3.0, 3.0, 40)[:, None]
+    ends = ascend(lambda x: -0.5 * x[0] ** 2, starts, scale=np.ones(1), most_gradients=1e5)
+    np.testing.assert_allclose(ends.first, -0.5 * starts[:, 0] ** 2, rtol=1e-12)
+
+
+def test_a_looser_end_is_sooner_and_lower() -> None:
+    starts = np.random.default_rng(0).normal(scale=3.0, size=(32, 10))
+    widths = 10.0 ** np.linspace(-0.5, 0.5, 10)
+    ends = [
+        ascend(lambda x: -0.5 * jnp.sum((x / widths) ** 2), starts, scale=np.ones(10), most_gradients=1e5, close=close)
+        for close in (1e-6, 10.0)
+    ]
+    assert all(end.arrived.all() for end in ends)
+    assert ends[1].gradients < ends[0].gradients
+    assert np.median(ends[1].height) < -0.01 < np.median(ends[0].height)
 
 
 @pytest.mark.parametrize("rise", [lambda x: x[0], lambda x: jnp.exp(x[0]), lambda x: jnp.nan * x[0]])
@@ -89,6 +143,36 @@ def test_a_ridge_is_flat() -> None:
         spread=0.2,
     )
     assert law.flat
+
+
+@pytest.mark.parametrize("width", [1e-3, 300.0, 1e5, 1e8])
+def test_a_wide_direction_is_not_flat(width: float) -> None:
+    widths = np.array([1.0, width])
+    law, spent = local_law(lambda x: -0.5 * jnp.sum((x / widths) ** 2), np.zeros(2), 0.0, scale=np.ones(2), spread=1.0)
+    assert not law.flat
+    np.testing.assert_allclose(law.scale, widths, rtol=1e-3)
+    assert spent == (5 if width < 1 else 10)
+
+
+@pytest.mark.parametrize(
+    ("log_q", "at"),
+    [
+        (lambda x: -0.5 * x[0] ** 2 + 0.0 * x[1], [0.0, 0.0]),
+        (lambda x: -0.5 * x[0] ** 2 - jnp.exp(-x[1]), [0.0, 21.0]),
+        (lambda x: -0.5 * x[0] ** 2 - (1e-3 * x[1]) ** 4, [0.0, 0.01]),
+    ],
+    ids=["constant", "levels off", "quartic"],
+)
+def test_curvature_that_is_not_there_on_a_second_look_is_flat(log_q, at: list[float]) -> None:
+    law, _ = local_law(log_q, np.array(at), 0.0, scale=np.ones(2), spread=1.0)
+    assert law.flat
+
+
+def test_the_matrix_of_a_law_spreads_out() -> None:
+    covariance = np.array([[4.0, 1.9], [1.9, 1.0]])
+    law = from_covariance(np.zeros(2), covariance, 0.0)
+    np.testing.assert_allclose(law.matrix @ law.matrix.T, covariance, rtol=1e-12)
+    np.testing.assert_allclose(law.spread_out(np.eye(2)), law.matrix.T, atol=1e-12)
 
 
 def test_rank_is_what_is_needed() -> None:

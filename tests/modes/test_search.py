@@ -77,6 +77,41 @@ def test_ridges_and_unbounded_densities_are_given_up_early(make) -> None:
     assert search.counts.gradients < 3000
 
 
+def test_far_starts_do_not_veto_what_near_ones_found() -> None:
+    """Starts with a scale of e^-150 have a density, and do not come far; those nearby all end in one mode."""
+    data = np.random.default_rng(0).normal(3.0, 0.01, size=50)
+
+    def log_q(x):
+        return jnp.sum(-0.5 * ((data - x[0]) / jnp.exp(x[1])) ** 2 - x[1])
+
+    rng = np.random.default_rng(1)
+    near, far = rng.uniform(-2.0, 2.0, size=(32, 2)), np.array([0.0, -150.0]) + rng.normal(size=(31, 2))
+    search = Search(GeometricPath(lambda x: 0.0 * x[0], log_q), scale=np.ones(2), seed=0)
+    search.climb(np.concatenate([near, far]), found_by="base", random=True, most_gradients=1e5)
+    assert search.starts == 63
+    assert len(search.modes) == 1
+    assert search.modes[0].starts <= 40
+    assert not search.hopeless
+
+
+def test_an_end_on_a_slope_is_led_to_the_top() -> None:
+    """In units of one, a direction ten thousand wide is below what an ascent can feel from where it starts."""
+    widths = np.array([0.01, 1e4])
+    turn = np.array([[0.8, -0.6], [0.6, 0.8]])
+    top = turn @ np.array([0.0, 5e4])
+
+    def log_q(x):
+        return -0.5 * jnp.sum(((x - top) @ turn / widths) ** 2)
+
+    search = Search(GeometricPath(lambda x: 0.0 * x[0], log_q), scale=np.ones(2), seed=0)
+    starts = np.random.default_rng(0).uniform(-2.0, 2.0, size=(32, 2))
+    search.climb(starts, found_by="base", random=True, most_gradients=1e5)
+    assert [mode.starts for mode in search.modes] == [32]
+    assert search.given_up == 0
+    z = (search.modes[0].law.centre - top) @ turn / widths
+    np.testing.assert_allclose(z, 0.0, atol=0.1)
+
+
 def test_levels_are_used_evenly() -> None:
     lam = np.repeat([0.0, 0.3, 0.6, 1.0], 5)
     pick = spread_over_levels(lam, lam[:, None], np.random.default_rng(0))

@@ -3,6 +3,9 @@
 Every step evaluates one gradient on every lane: a trial point that does not climb enough shortens the step, one that
 does updates the memory. So no lane waits for another's line search, and lanes that have arrived make room for the
 next starts.
+
+A lane that still climbs after a leg of ``LEG`` steps is one of bad units: collinear regressors, or parameters of very
+unlike scales. It goes on in units of the curvature where it stands, in which all directions are alike.
 """
 
 from __future__ import annotations
@@ -15,8 +18,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pathtemp._types import Array, FloatArray, LogDensity
+from pathtemp._types import Array, FloatArray, IntArray, LogDensity
 from pathtemp.compilation import compiled_once
+from pathtemp.modes.local import gradients_at
 
 BoolArray = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
 
@@ -29,18 +33,25 @@ CHUNK = 8
 MEMORY = 8
 """Pairs of steps and gradient differences that L-BFGS remembers."""
 
-MOST_STEPS = 80
-"""Steps after which an ascent that has not arrived is given up."""
+LEG = 80
+"""Steps after which an ascent that has not arrived takes new units, or is given up."""
+
+WHITENED = 64
+"""Largest dimension in which a lane has units of its own curvature, at one gradient a dimension."""
+
+ENOUGH = 0.5
+"""Share of the starts that have arrived at which no other goes on beyond its leg."""
 
 CLOSE = 1e-6
 """Newton decrement, in nats, at which an ascent has arrived: it is so far below the mode."""
 
 
 class Lane(NamedTuple):
-    """One ascent, in units of ``scale``; before its first evaluation ``height`` is -inf.
+    """One ascent at theta = origin + unit x; before its first evaluation ``height`` is -inf.
 
     ``direction * length`` leads to the next trial point. ``moves`` and ``bends`` are the pairs s and y of the memory,
-    newest last, and ``inverse`` is 1 / s'y, 0 where there is no pair.
+    newest last, and ``inverse`` is 1 / s'y, 0 where there is no pair. ``stuck`` lanes have no density at their start,
+    or find no way up.
     """
 
     x: Array
@@ -51,8 +62,21 @@ class Lane(NamedTuple):
     moves: Array
     bends: Array
     inverse: Array
-    steps: Array
     arrived: Array
+    stuck: Array
+
+
+class Frame(NamedTuple):
+    """Units of the lanes: ``unit`` holds matrices (lanes, dim, dim), or diagonals (lanes, dim) in high dimension."""
+
+    origin: FloatArray
+    unit: FloatArray
+
+    def theta(self, x: FloatArray) -> FloatArray:
+        """Where the lanes at ``x`` (lanes, dim) are."""
+        if self.unit.ndim == 2:
+            return self.origin + self.unit * x
+        return self.origin + np.einsum("nij,nj->ni", self.unit, x)
 
 
 @dataclass(frozen=True)
@@ -65,8 +89,12 @@ class Ascents:
         The end of each, (n, dim), and its log density (n,); -inf where the start has none, or was not taken up.
     spread
         Typical standard deviation there in units of ``scale``, from the last curvature met, (n,).
+    unit
+        Of those that took new units: steps of about one standard deviation as columns, {number: (dim, dim)}.
     arrived
         Whether it is a mode, (n,); else it was given up on its way, or has no density at its start.
+    first
+        Log density of each start, (n,); -inf where it has none, or was not taken up.
     gradients
         Gradient evaluations spent, over all lanes.
     """
@@ -74,7 +102,9 @@ class Ascents:
     theta: FloatArray
     height: FloatArray
     spread: FloatArray
+    unit: dict[int, FloatArray]
     arrived: BoolArray
+    first: FloatArray
     gradients: int
 
 
@@ -84,11 +114,17 @@ def ascend(
     *,
     scale: FloatArray,
     most_gradients: float,
-    most_steps: int = MOST_STEPS,
+    most_steps: int = LEG,
+    close: float = CLOSE,
+    units: FloatArray | None = None,
 ) -> Ascents:
     """Climb from each of the ``starts`` (n, dim); ``scale`` (dim,) is the unit of each coordinate.
 
-    Once ``most_gradients`` are spent no further start is taken up. An ascent is given up after ``most_steps``.
+    Once ``most_gradients`` are spent no further start is taken up. An ascent that has not arrived after a leg goes on
+    while it climbs, gradients are left and fewer than half of the starts have arrived; it is given up after
+    ``most_steps``. It has arrived where Newton's step promises ``close`` nats or less. ``units`` (n, dim, dim)
+    are steps of about one standard deviation as columns, where they are known; up to ``WHITENED`` dimensions they are
+    used.
 
     >>> ends = ascend(lambda x: -jnp.sum((x - 3.0) ** 2), np.zeros((2, 1)), scale=np.ones(1), most_gradients=1e4)
     >>> ends.arrived.tolist(), ends.theta.round(2).tolist()
@@ -96,43 +132,91 @@ def ascend(
     """
     count, dim = starts.shape
     lanes = _blank(dim)
-    unit = jnp.asarray(scale, float)
-    climb, _ = compiled_once(_make_climb, (log_density,), (lanes, unit))
+    plain = np.diag(scale) if dim <= WHITENED else np.array(scale, float)
+    given = units if dim <= WHITENED else None
+    frame = Frame(np.zeros((LANES, dim)), np.repeat(plain[None], LANES, axis=0))
+    near = jnp.asarray(close, float)
+    climb, _ = compiled_once(_make_climb, (log_density,), (lanes, frame, near))
     ends = np.array(starts, float)
-    height, spread, arrived = np.full(count, -np.inf), np.ones(count), np.zeros(count, bool)
-    holds = np.full(LANES, -1)
-    waiting, spent = list(range(count))[::-1], 0
+    height, first = np.full(count, -np.inf), np.full(count, -np.inf)
+    spread, arrived = np.ones(count), np.zeros(count, bool)
+    holds, steps, before = np.full(LANES, -1), np.zeros(LANES, int), np.full(LANES, -np.inf)
+    waiting, spent, own = list(range(count))[::-1], 0, dict[int, FloatArray]()
     while True:
         for lane in np.flatnonzero(holds < 0):
             if not waiting or spent + LANES * CHUNK > most_gradients:
                 break
-            holds[lane] = waiting.pop()
-            _place(lanes, int(lane), starts[holds[lane]] / scale)
+            row = waiting.pop()
+            holds[lane], steps[lane], before[lane] = row, 0, -np.inf
+            if given is None:
+                frame.origin[lane], frame.unit[lane] = 0.0, plain
+                _place(lanes, int(lane), starts[row] / scale)
+            else:
+                frame.origin[lane], frame.unit[lane] = starts[row], given[row]
+                _place(lanes, int(lane), np.zeros(dim))
         if np.all(holds < 0):
             break
-        lanes = jax.tree.map(np.array, climb(lanes, unit))
+        begun = (holds >= 0) & (steps == 0)
+        after, heights = climb(lanes, frame, near)
+        lanes = jax.tree.map(np.array, after)
+        first[holds[begun]] = np.asarray(heights)[begun]
         spent += LANES * CHUNK
-        ended = (holds >= 0) & (lanes.arrived | (lanes.steps >= most_steps))
+        steps += CHUNK
+        at_end = (holds >= 0) & ~lanes.arrived & ~lanes.stuck & (steps % LEG == 0)
+        worth = spent < most_gradients and np.mean(arrived) + np.sum(lanes.arrived & (holds >= 0)) / count < ENOUGH
+        goes_on = at_end & (lanes.height > before + CLOSE) & (steps < most_steps) & worth
+        ended = (holds >= 0) & ~goes_on & (lanes.arrived | lanes.stuck | at_end | (steps >= most_steps))
         rows = holds[ended]
-        ends[rows], height[rows] = lanes.x[ended] * scale, lanes.height[ended]
+        ends[rows], height[rows] = frame.theta(np.asarray(lanes.x))[ended], lanes.height[ended]
         spread[rows], arrived[rows] = _spread(lanes)[ended], lanes.arrived[ended]
+        special = ended & ((steps > LEG) | (given is not None))
+        own |= {int(holds[lane]): frame.unit[lane].copy() for lane in np.flatnonzero(special)}
         holds[ended] = -1
-    return Ascents(ends, height, spread, arrived, spent)
+        lanes.stuck[holds < 0] = True  # type: ignore[index]
+        before = np.where(goes_on, lanes.height, before)
+        spent += _take_new_units(log_density, lanes, frame, np.flatnonzero(goes_on))
+    return Ascents(ends, height, spread, own if dim <= WHITENED else {}, arrived, first, spent)
 
 
 def _blank(dim: int) -> Lane:
     """Lanes without a start, on the host."""
     vector, pairs, number = np.zeros((LANES, dim)), np.zeros((LANES, MEMORY, dim)), np.zeros(LANES)
-    low, full = np.full(LANES, -np.inf), np.full(LANES, MOST_STEPS)
-    inverse, done = np.zeros((LANES, MEMORY)), np.zeros(LANES, bool)
-    return Lane(vector, low, vector.copy(), vector.copy(), number, pairs, pairs.copy(), inverse, full, done)  # type: ignore[arg-type]
+    low, inverse = np.full(LANES, -np.inf), np.zeros((LANES, MEMORY))
+    done, stuck = np.zeros(LANES, bool), np.ones(LANES, bool)
+    return Lane(vector, low, vector.copy(), vector.copy(), number, pairs, pairs.copy(), inverse, done, stuck)  # type: ignore[arg-type]
 
 
 def _place(lanes: Lane, lane: int, x: FloatArray) -> None:
-    """Put a start on a free lane."""
-    fresh = Lane(x, -np.inf, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0, False)  # type: ignore[arg-type]
+    """Put a start on a lane."""
+    fresh = Lane(x, -np.inf, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, False, False)  # type: ignore[arg-type]
     for part, value in zip(lanes, fresh, strict=True):
         part[lane] = value  # type: ignore[index]
+
+
+def _take_new_units(log_density: LogDensity, lanes: Lane, frame: Frame, which: IntArray) -> int:
+    """Let some lanes go on from where they stand, in units of the curvature there; returns the gradients it took.
+
+    In many dimensions they keep their units, and their memory.
+    """
+    dim = frame.origin.shape[1]
+    if len(which) == 0 or dim > WHITENED:
+        return 0
+    origin = frame.theta(np.asarray(lanes.x))[which]
+    step = 1e-4 * _spread(lanes)[which]
+    at = origin[:, None] + step[:, None, None] * np.swapaxes(frame.unit[which], 1, 2)
+    slopes = gradients_at(log_density, at.reshape(-1, dim)).reshape(at.shape)
+    for i, lane in enumerate(which):
+        unit = frame.unit[lane]
+        bend = (np.asarray(lanes.gradient)[lane] - slopes[i] @ unit) / step[i]
+        if np.isfinite(bend).all():
+            values, vectors = np.linalg.eigh(0.5 * (bend + bend.T))
+            size = np.abs(values)
+            own = unit @ (vectors / np.sqrt(np.maximum(size, max(1e-14 * float(size.max()), 1e-300))))
+            # Where a density rises without end its curvature may leave the range of numbers.
+            frame.unit[lane] = own if 1e-100 < np.abs(own).max() < 1e100 else unit
+        frame.origin[lane] = origin[i]
+        _place(lanes, int(lane), np.zeros(dim))
+    return len(which) * dim
 
 
 def _spread(lanes: Lane) -> FloatArray:
@@ -142,26 +226,29 @@ def _spread(lanes: Lane) -> FloatArray:
     return np.where(inverse > 0, np.sqrt(square * inverse), 1.0)
 
 
-def _make_climb(log_density: LogDensity) -> Callable[[Lane, Array], Lane]:
-    """The function that takes all lanes ``CHUNK`` steps on, to be jitted: ``(lanes, scale) -> lanes``."""
+def _make_climb(log_density: LogDensity) -> Callable[[Lane, Frame, Array], tuple[Lane, Array]]:
+    """The function that takes all lanes ``CHUNK`` steps on, to be jitted; it also gives their first log densities."""
 
-    def climb(lanes: Lane, scale: Array) -> Lane:
-        value_and_gradient = jax.value_and_grad(lambda x: log_density(scale * x))
+    def climb(lanes: Lane, frame: Frame, close: Array) -> tuple[Lane, Array]:
+        def step(lane: Lane, origin: Array, unit: Array) -> tuple[Lane, Array]:
+            def in_units(x: Array) -> Array:
+                return log_density(origin + (unit * x if unit.ndim == 1 else unit @ x))
 
-        def step(lane: Lane) -> Lane:
-            moved = _step(lane, *value_and_gradient(lane.x + lane.length * lane.direction))
-            still = lane.arrived | (lane.steps >= MOST_STEPS)
-            return jax.tree.map(lambda old, new: jnp.where(still, old, new), lane, moved)
+            height, gradient = jax.value_and_grad(in_units)(lane.x + lane.length * lane.direction)
+            moved = _step(lane, height, gradient, close)
+            still = lane.arrived | lane.stuck
+            return jax.tree.map(lambda old, new: jnp.where(still, old, new), lane, moved), height
 
-        def body(lanes: Lane, _: None) -> tuple[Lane, None]:
-            return jax.vmap(step)(lanes), None
+        def body(lanes: Lane, _: None) -> tuple[Lane, Array]:
+            return jax.vmap(step)(lanes, jnp.asarray(frame.origin), jnp.asarray(frame.unit))
 
-        return jax.lax.scan(body, lanes, None, length=CHUNK)[0]
+        lanes, heights = jax.lax.scan(body, lanes, None, length=CHUNK)
+        return lanes, jnp.where(jnp.isfinite(heights[0]), heights[0], -jnp.inf)
 
     return climb
 
 
-def _step(lane: Lane, height: Array, gradient: Array) -> Lane:
+def _step(lane: Lane, height: Array, gradient: Array, near: Array) -> Lane:
     """Take or refuse the trial point, whose log density and gradient are given."""
     first = lane.height == -jnp.inf
     finite = jnp.isfinite(height) & jnp.all(jnp.isfinite(gradient))
@@ -187,13 +274,13 @@ def _step(lane: Lane, height: Array, gradient: Array) -> Lane:
     uphill = uphill * jnp.minimum(1.0, longest / jnp.maximum(jnp.linalg.norm(uphill), 1e-300))
     # The memory may not know a flat direction yet: the widest it has met must show no rise either.
     widest = jnp.max(jnp.sum(moves**2, axis=1) * inverse)
-    close = (jnp.dot(gradient, uphill) < 2.0 * CLOSE) & (widest * steepness**2 < 1000.0 * CLOSE)
-    close = close & (height - lane.height < 1000.0 * CLOSE)
+    close = (jnp.dot(gradient, uphill) < 2.0 * near) & (widest * steepness**2 < 1000.0 * near)
+    close = close & (height - lane.height < 1000.0 * near)
     arrived = climbs & ((concave & close) | (steepness < 1e-9))
     # A refused step is cut to the top of the parabola through what is known of it.
     fitted = 0.5 * rise / jnp.maximum(rise + lane.height - height, 1e-300)
     shorter = lane.length * jnp.where(finite, jnp.clip(fitted, 0.1, 0.5), 0.25)
-    given_up = ~climbs & (first | (shorter < 1e-12))
+    stuck = ~climbs & (first | (shorter < 1e-12))
     return Lane(
         jnp.where(climbs, lane.x + move, lane.x),
         jnp.where(climbs, height, lane.height),
@@ -203,8 +290,8 @@ def _step(lane: Lane, height: Array, gradient: Array) -> Lane:
         moves,
         bends,
         inverse,
-        jnp.where(given_up, MOST_STEPS, lane.steps + 1),
         arrived,
+        stuck,
     )
 
 

@@ -18,8 +18,14 @@ BLOCK = 64
 DENSE_DIM = 512
 """Largest dimension in which the whole matrix of curvatures is computed, at two gradients a dimension."""
 
-FLAT = 1e-3
-"""Precision, in units of the base's spread, below which a direction counts as flat: 30 times as wide as the base."""
+SUSPECT = 1e-3
+"""Precision, in units of ``scale``, below which a direction is looked at again: it is 30 times as wide, or flat."""
+
+UNLIKE = 1e8
+"""Ratio of the largest to the least precision from which differences of one width do not serve all directions."""
+
+AS_CURVED = (0.1, 10.0)
+"""Curvature on the second look, relative to the first, between which it is real; else the direction is flat."""
 
 MOST_RANK = 64
 """Largest rank of the correlated part of a local law beyond as many dimensions."""
@@ -67,6 +73,11 @@ class Local:
         """Log of the target's mass around the mode, by Laplace's method."""
         return self.height + 0.5 * len(self.centre) * float(np.log(2 * np.pi)) + self.log_det
 
+    @property
+    def matrix(self) -> FloatArray:
+        """The map z -> theta as a matrix (dim, dim)."""
+        return self.scale[:, None] * (np.eye(len(self.scale)) + (self.basis * self.gain) @ self.basis.T)
+
     def standardise(self, theta: FloatArray) -> FloatArray:
         """The z of points theta (n, dim)."""
         u = (theta - self.centre) / self.scale
@@ -95,13 +106,23 @@ def from_covariance(centre: FloatArray, covariance: FloatArray, height: float) -
 
 
 def local_law(
-    log_density: LogDensity, mode: FloatArray, height: float, *, scale: FloatArray, spread: float
+    log_density: LogDensity,
+    mode: FloatArray,
+    height: float,
+    *,
+    scale: FloatArray,
+    spread: float,
+    unit: FloatArray | None = None,
 ) -> tuple[Local, int]:
     """The local law at a mode, by differences of gradients, and the gradient evaluations it took.
 
     ``spread`` is a typical local standard deviation in units of ``scale`` (dim,), the base's spread; it sets the width
-    of the differences. No direction is taken to be wider than 30 times the base; beyond ``DENSE_DIM`` dimensions all
-    directions have the width ``spread``. The centre is moved to the top of the parabola.
+    of the differences, or ``unit`` (dim, dim) does, whose columns are steps of about one standard deviation. Where some
+    direction is much wider than the base, or than others, all are looked at once more over widths of their own: where
+    the curvature is the same it is real, however wide that is; else the mode is flat, and no direction is taken to be
+    wider than 30 times the base.
+    Beyond ``DENSE_DIM`` dimensions all directions have the width ``spread``. The centre is moved to the top of the
+    parabola.
 
     >>> law, spent = local_law(lambda x: -2.0 * jnp.sum(x**2), np.zeros(1), 0.0, scale=np.ones(1), spread=0.5)
     >>> law.scale.round(6).tolist(), spent
@@ -110,19 +131,43 @@ def local_law(
     dim = len(mode)
     if dim > DENSE_DIM:
         return Local(mode, spread * scale, np.zeros((dim, 0)), np.zeros(0), height), 0
-    step = 1e-3 * spread
-    shifts = step * np.concatenate([np.zeros((1, dim)), np.eye(dim), -np.eye(dim)])
-    slopes = gradients_at(log_density, mode + shifts * scale) * scale
-    precision = -(slopes[1 : dim + 1] - slopes[dim + 1 :]) / (2.0 * step)
-    precision = 0.5 * (precision + precision.T)
+    unit, spent = spread * np.diag(scale) if unit is None else unit, 2 * dim + 1
+    slope, precision = _curvature(log_density, mode, unit)
     if not np.isfinite(precision).all():
-        return Local(mode, spread * scale, np.zeros((dim, 0)), np.zeros(0), height, flat=True), 2 * dim + 1
+        return Local(mode, spread * scale, np.zeros((dim, 0)), np.zeros(0), height, flat=True), spent
     values, vectors = np.linalg.eigh(precision)
-    inverse = (vectors / np.maximum(values, FLAT)) @ vectors.T
-    to_top = inverse @ slopes[0]
-    rise = 0.5 * float(slopes[0] @ to_top)
-    law = from_covariance(mode + scale * to_top, inverse * np.outer(scale, scale), height + rise)
-    return replace(law, flat=bool(values[0] < FLAT), rise=rise), 2 * dim + 1
+    back = np.linalg.inv(unit / scale[:, None])
+    in_scale, turned = np.linalg.eigh(back.T @ precision @ back)
+    flat = False
+    if in_scale[0] < SUSPECT or values[-1] > UNLIKE * values[0]:
+        flat = not values[0] > 0.0
+        if not flat:
+            own = unit @ (vectors / np.sqrt(values))
+            slope_again, again = _curvature(log_density, mode, own)
+            spent += 2 * dim + 1
+            flat = not np.isfinite(again).all()
+            if not flat:
+                values_again, vectors_again = np.linalg.eigh(again)
+                flat = not (AS_CURVED[0] < values_again[0] and values_again[-1] < AS_CURVED[1])
+        if not flat:
+            unit, slope, values, vectors = own, slope_again, values_again, vectors_again
+    if flat:
+        unit, slope = np.diag(scale), back.T @ slope
+        values, vectors = np.maximum(in_scale, SUSPECT), turned
+    inverse = (vectors / values) @ vectors.T
+    to_top = inverse @ slope
+    rise = 0.5 * float(slope @ to_top)
+    law = from_covariance(mode + unit @ to_top, unit @ inverse @ unit.T, height + rise)
+    return replace(law, flat=flat, rise=rise), spent
+
+
+def _curvature(log_density: LogDensity, mode: FloatArray, unit: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Gradient (dim,) and negative second derivatives (dim, dim) at a mode, along the columns of ``unit``."""
+    dim, step = len(mode), 1e-3
+    shifts = step * np.concatenate([np.zeros((1, dim)), unit.T, -unit.T])
+    slopes = gradients_at(log_density, mode + shifts) @ unit
+    precision = -(slopes[1 : dim + 1] - slopes[dim + 1 :]) / (2.0 * step)
+    return slopes[0], 0.5 * (precision + precision.T)
 
 
 def gradients_at(log_density: LogDensity, theta: FloatArray) -> FloatArray:

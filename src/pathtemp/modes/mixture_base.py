@@ -7,7 +7,7 @@ have a power of two of components and of ranks, so that one compilation serves a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import jax
 import jax.numpy as jnp
@@ -56,7 +56,7 @@ class MixtureBase:
     log_safety
         Log weight of the user's base.
     user
-        Log density of the user's base.
+        Log density of the user's base; it may hold arrays too.
     """
 
     log_weight: Array
@@ -67,7 +67,7 @@ class MixtureBase:
     log_det: Array
     heavy: Array
     log_safety: Array
-    user: LogDensity = field(metadata={"static": True})
+    user: LogDensity
 
     def __call__(self, theta: Array) -> Array:
         """Log density at ``theta`` (dim,)."""
@@ -123,7 +123,7 @@ class MixtureSampler:
     """
 
     base: MixtureBase
-    user: Sampler = field(metadata={"static": True})
+    user: Sampler
 
     def __call__(self, key: Key) -> Array:
         """One draw (dim,)."""

@@ -1,55 +1,73 @@
-"""A base for a target that came without one: a heavy-tailed cover of the modes that ascents from far and near find."""
+"""A base for a target that came without one: a Student-t around the modes that ascents from near and far find.
+
+Starts near the origin decide, as they do for Stan's chains. Far ones only add what they find: out there a density may
+lead nowhere, or underflow. Where there is no isolated mode to build on, as in a funnel, a short exploration gives
+the base its place and its scale.
+"""
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
-import jax
-import jax.numpy as jnp
 import numpy as np
+from scipy.special import logsumexp
 
-from pathtemp._types import Array, FloatArray, Key, LogDensity
+from pathtemp._types import FloatArray, LogDensity
 from pathtemp.bases import Automatic
 from pathtemp.errors import InputError
 from pathtemp.inputs import check_density
 from pathtemp.model import Model
-from pathtemp.modes.search import BATCH, Search
+from pathtemp.modes.ascent import LEG, BoolArray, ascend
+from pathtemp.modes.cover import Cover, CoverSampler, cover_of_law
+from pathtemp.modes.explore import explore, falls_off
+from pathtemp.modes.local import Local, from_covariance
+from pathtemp.modes.mixture_base import HEAVY_DF, inflation
+from pathtemp.modes.refine import DRAWS, PER_DIMENSION, effective, log_student, refine
+from pathtemp.modes.search import BATCH, NEGLIGIBLE_MASS, Search
 from pathtemp.paths.geometric import GeometricPath
 from pathtemp.run import Counts
 
-RADII = (1.0, 10.0, 100.0)
-"""Scales of the normals around the origin from which the ascents start."""
+NEAR = 2.0
+"""Half width of the uniform from which the starts that decide are drawn, as Stan draws its own."""
 
-DF = 3
-"""Degrees of freedom of the cover."""
+RADII = (10.0, 100.0)
+"""Scales of the normals around the origin from which the other ascents start."""
 
-WIDER = 3.0
-"""Scale of the cover relative to that of all modes together."""
+NEAR_STEPS = 4 * LEG
+"""Steps of an ascent from nearby; badly scaled targets take some hundred."""
 
-MOST_GRADIENTS = 10_000
+NEAR_GRADIENTS, FAR_GRADIENTS = 10_000, 3_000
+"""Gradient evaluations of the ascents from nearby, and of those from each radius."""
 
+WIDER = 1.5
+"""Scale of the cover relative to that of all modes together, at least."""
 
-@dataclass(frozen=True, eq=False)
-class Cover:
-    """A multivariate Student-t with a scale for each coordinate; callable on one point (dim,)."""
+WIDER_EXPLORED = 2.0
+"""The same relative to that of an exploration, which is rougher."""
 
-    centre: Array
-    scale: Array
+DF, LEAST_DF, EXPLORED_DF = 30.0, 1.0, 5.0
+"""Degrees of freedom of a cover: where tails are light, at least, and of a heavy-tailed population."""
 
-    def __call__(self, theta: Array) -> Array:
-        """Log density at ``theta`` (dim,)."""
-        dim = theta.shape[0]
-        square = jnp.sum(((theta - self.centre) / self.scale) ** 2)
-        gammas = jax.scipy.special.gammaln(0.5 * (DF + dim)) - jax.scipy.special.gammaln(0.5 * DF)
-        constant = gammas - 0.5 * dim * float(np.log(DF * np.pi)) - jnp.sum(jnp.log(self.scale))
-        return constant - 0.5 * (DF + dim) * jnp.log1p(square / DF)
+HEAVY = 3.5
+"""Width of 96% of a population relative to that of 68%, 2.1 for a normal, from which its tails are heavy."""
 
-    def sample(self, key: Key) -> Array:
-        """One draw (dim,)."""
-        dim = self.centre.shape[0]
-        normal = jax.random.normal(key, (dim + DF,))
-        return self.centre + self.scale * normal[:dim] * jnp.sqrt(DF / jnp.sum(normal[dim:] ** 2))
+TAIL, NO_TAIL = (10.0, 100.0), 30.0
+"""Where, in standard deviations, the tails are looked at, and how far below the mode, in nats, there is none."""
+
+SETTLED = 2.0
+"""Log mass around a mode beyond that of Laplace's method, in nats, up to which the mode stands for the mass."""
+
+AS_NORMAL = (0.7, 1.5)
+"""Fall of the log density at draws of a local law relative to the normal's, between which the law is believed."""
+
+LEAST_LEARNED = 0.2
+"""Effective share of the draws of a law from which it is believed in few dimensions."""
+
+MANY_MODES = 8
+"""Modes, the largest ones, whose local laws are made better by importance sampling."""
 
 
 @dataclass(frozen=True)
@@ -64,35 +82,159 @@ class Reference:
 def reference(log_target: LogDensity, dim: int, *, seed: int) -> Reference:
     """A wide base for ``log_target`` on R^dim, from the modes that ascents around the origin find; warns how far.
 
+    >>> import jax.numpy as jnp
     >>> made = reference(lambda x: -0.5 * jnp.sum((x - 50.0) ** 2), 2, seed=0)
-    >>> draw = made.cover.sample(jax.random.key(0))
-    >>> draw.shape, bool(jnp.isfinite(made.cover(draw)))
-    ((2,), True)
+    >>> made.cover.centre.round(1).tolist(), bool(jnp.all((made.cover.scale > 1.2) & (made.cover.scale < 2.2)))
+    ([50.0, 50.0], True)
     """
-    rng = np.random.default_rng([seed, 5])
-    far = Cover(jnp.zeros(dim), jnp.full(dim, RADII[-1]))
-    search = Search(GeometricPath(far, log_target), scale=np.full(dim, RADII[1]), seed=seed)
-    for radius in RADII:
-        starts = radius * rng.standard_normal((BATCH, dim))
-        search.climb(starts, found_by="origin", random=True, most_gradients=MOST_GRADIENTS / len(RADII))
-    laws = [law for law in search.laws if not law.flat]
-    if not laws or search.hopeless:
-        raise InputError(
-            f"base: none was given, and ascents from around the origin (scales {RADII[0]:g} to {RADII[-1]:g}) "
-            "found no isolated mode of the target to build one from: it is flat, or rises without end as a funnel "
-            "does; give base= (for a Stan program, or an alternative model block)"
-        )
-    centres = np.stack([law.centre for law in laws])
-    centre = centres.mean(axis=0)
-    within = np.max([_variance(law.scale, law.basis, law.gain) for law in laws], axis=0)
-    scale = WIDER * np.sqrt(within + np.mean((centres - centre) ** 2, axis=0))
+    rng = np.random.default_rng([seed % 2**32, 5])
+    anywhere = cover_of_law(from_covariance(np.zeros(dim), np.eye(dim), 0.0), wider=RADII[-1], df=DF)
+    search = Search(GeometricPath(anywhere, log_target), scale=np.ones(dim), seed=seed)
+    near = rng.uniform(-NEAR, NEAR, size=(BATCH, dim))
+    search.climb(near, found_by="near", random=True, most_gradients=NEAR_GRADIENTS, most_steps=NEAR_STEPS)
+    known = [law for law in search.laws if not law.flat]
+    if known:
+        search.scale = np.sqrt(np.max([_variance(law) for law in known], axis=0))
+    begin = [near]
+    if known or search.starts == 0:
+        for radius in RADII:
+            far = radius * rng.standard_normal((BATCH, dim))
+            begin.append(far)
+            # Half of them around what is known and in its units, which may be far from those of the origin.
+            if known:
+                far[::2] = known[0].centre + far[::2] * search.scale
+            search.climb(
+                far,
+                found_by="far",
+                random=False,
+                most_gradients=FAR_GRADIENTS,
+                most_steps=LEG if not known else LEG // 2,
+            )
+    laws = _representative(search, rng)
+    law = laws[0] if len(laws) == 1 else _together(laws)
+    if law is None or not falls_off(search.log_target, law.centre, np.sqrt(_variance(law))):
+        return _explored(log_target, near if search.starts else np.concatenate(begin), search, seed=seed)
+    df = _degrees_of_freedom(law, search)
+    cover = cover_of_law(law, wider=max(WIDER, inflation(dim)), df=df)
     about = (
         f"no base was given: starts within about {RADII[-1] * np.sqrt(dim):.3g} of the origin found {len(laws)} "
-        f"{'mode' if len(laws) == 1 else 'modes'}, and a Student-t cover of scale {scale.min():.3g} to "
-        f"{scale.max():.3g} around {'it' if len(laws) == 1 else 'them'} is the base"
+        f"{'mode' if len(laws) == 1 else 'modes'}, and a Student-t cover of scale {_range(cover)} around "
+        f"{'it' if len(laws) == 1 else 'them'} is the base"
     )
     warnings.warn(f"{about}; a mode far outside would be missed: give base= if there may be one", stacklevel=4)
-    return Reference(Cover(jnp.asarray(centre), jnp.asarray(scale)), about, search.counts)
+    return Reference(cover, about, search.counts)
+
+
+def _representative(search: Search, rng: np.random.Generator) -> list[Local]:
+    """Laws of the isolated modes to cover, made better; none where most of the mass is not around them.
+
+    Modes of negligible mass are left out. The near ones are kept whatever is found far away.
+    """
+    if len(search.modes) > 1:
+        search.isolate()
+    shares = search.shares()
+    near = np.array([mode.found_by == "near" for mode in search.modes], bool)
+    among = np.where(near, shares / max(float(np.sum(shares[near])), 1e-300), shares)
+    kept = [k for k in np.argsort(-among) if among[k] > NEGLIGIBLE_MASS and not search.modes[k].law.flat]
+    laws, believed = [], 0.0
+    for place, k in enumerate(kept):
+        law = search.modes[k].law
+        better = _settled(law, search, int(k), rng) if place < MANY_MODES else None
+        believed += float(among[k]) * (better is not None or place >= MANY_MODES)
+        laws.append(law if better is None else better)
+    return laws if believed > 0.5 * float(np.sum(among[kept])) else []
+
+
+def _settled(law: Local, search: Search, k: int, rng: np.random.Generator) -> Local | None:
+    """The law of mode ``k`` made better by importance sampling; None where it does not stand for the mass there.
+
+    The top of a funnel holds far less than its surroundings, and one law cannot follow a bent ridge.
+    """
+    own = partial(search.belong, k)
+    better, log_mass, _ = refine(law, search.log_target, own, rng)
+    if better is law or not _learned(better, search, own, rng):
+        return law if _fits(law, search, rng) else None
+    return better if log_mass < law.log_evidence + SETTLED else None
+
+
+def _learned(law: Local, search: Search, own: Callable[[FloatArray], BoolArray], rng: np.random.Generator) -> bool:
+    """Whether fresh draws of a law are enough to learn a covariance from, so that it could be."""
+    dim = len(law.centre)
+    z = rng.standard_normal((DRAWS, dim)) * np.sqrt(HEAVY_DF / rng.chisquare(HEAVY_DF, (DRAWS, 1)))
+    theta = law.spread_out(z)
+    log_weight = np.where(own(theta), search.log_target(theta), -np.inf) - log_student(law, theta)
+    if not np.isfinite(log_weight).any():
+        return False
+    return effective(np.exp(log_weight - logsumexp(log_weight))) >= max(PER_DIMENSION * dim, LEAST_LEARNED * DRAWS)
+
+
+def _fits(law: Local, search: Search, rng: np.random.Generator) -> bool:
+    """Whether the target falls around its mode as the normal law does, in many dimensions too, and along each axis."""
+    dim = len(law.centre)
+    z = rng.standard_normal((4 * BATCH, dim))
+    # Two standard deviations out along each axis a normal falls by two nats.
+    steps = 2.0 * np.concatenate([np.eye(dim), -np.eye(dim)])
+    fall = law.height - search.log_target(law.spread_out(np.concatenate([z, steps])))
+    fall = np.nan_to_num(fall, posinf=1e300)
+    like = fall[: len(z)] / (0.5 * np.sum(z**2, axis=1))
+    low, middle, high = np.quantile(like, [0.16, 0.5, 0.84])
+    axes = np.mean(fall[len(z) :].reshape(2, dim), axis=0)
+    return bool(AS_NORMAL[0] < middle < AS_NORMAL[1] and high - low < 1.0 and np.all(axes > 0.5))
+
+
+def _together(laws: list[Local]) -> Local | None:
+    """One law over several modes, equally: coordinates apart, as wide as their centres and the widest of them."""
+    if not laws:
+        return None
+    centres = np.stack([law.centre for law in laws])
+    within = np.max([_variance(law) for law in laws], axis=0)
+    variance = within + np.mean((centres - centres.mean(axis=0)) ** 2, axis=0)
+    return from_covariance(centres.mean(axis=0), np.diag(variance), max(law.height for law in laws))
+
+
+def _degrees_of_freedom(law: Local, search: Search) -> float:
+    """Degrees of freedom with which a Student-t falls no faster than the target along any axis of some mass."""
+    axes = np.diag(np.sqrt(_variance(law)))
+    rays = np.concatenate([axes, -axes])
+    top = search.log_target(law.centre[None])[0]
+    near, far = (search.log_target(law.centre + r * rays) for r in TAIL)
+    heavy = np.isfinite(far) & (near > max(top, law.height) - NO_TAIL)
+    power = (near - far)[heavy] / np.log(TAIL[1] / TAIL[0])
+    return float(np.clip(np.min(power, initial=np.inf) - 1.0, LEAST_DF, DF))
+
+
+def _explored(log_target: LogDensity, starts: FloatArray, search: Search, *, seed: int) -> Reference:
+    """A base from a short exploration; raises where the target is flat, or rises without end."""
+    dim = starts.shape[1]
+    # Up to where the slope is as in the bulk of a normal, and not further: a funnel's neck is no place to start.
+    ends = ascend(log_target, starts, scale=np.ones(dim), most_gradients=FAR_GRADIENTS, close=float(dim))
+    search.counts = search.counts + Counts(ends.gradients, 0)
+    alive = np.flatnonzero(np.isfinite(ends.height))
+    proper = len(alive) > 0
+    if proper:
+        start = ends.theta[np.resize(alive[np.argsort(-ends.height[alive])], BATCH)]
+        found = explore(log_target, start, scale=np.ones(dim), seed=seed)
+        search.counts = search.counts + Counts(found.gradients, 0)
+        centre, width = np.median(found.theta, axis=0), np.std(found.theta, axis=0)
+        proper = not found.rises and falls_off(search.log_target, centre, np.maximum(width, 1e-10))
+    if not proper:
+        raise InputError(
+            f"base: none was given, and ascents from around the origin (scales {NEAR:g} to {RADII[-1]:g}) "
+            "found no isolated mode of the target to build one from: it is flat, or rises without end; give base= "
+            "(for a Stan program, or an alternative model block)"
+        )
+    lowest, low, centre, high, highest = np.quantile(found.theta, [0.02, 0.16, 0.5, 0.84, 0.98], axis=0)
+    inner, outer = np.maximum(high - low, 1e-10), highest - lowest
+    # Of a normal the two widths are 2 and 4.1 standard deviations.
+    law = from_covariance(centre, np.diag(np.maximum(inner / 2.0, outer / 4.1) ** 2), 0.0)
+    df = EXPLORED_DF if np.any(outer > HEAVY * inner) else DF
+    cover = cover_of_law(law, wider=WIDER_EXPLORED, df=df)
+    about = (
+        "no base was given: ascents found no isolated mode that holds the mass, as in a funnel or on a ridge, and a "
+        f"Student-t cover of scale {_range(cover)} around a short exploration from near the origin is the base"
+    )
+    warnings.warn(f"{about}; it is rough: give base= if you know better", stacklevel=5)
+    return Reference(cover, about, search.counts)
 
 
 def with_reference(model: Model, *, seed: int) -> tuple[Model, Reference | None]:
@@ -106,9 +248,16 @@ def with_reference(model: Model, *, seed: int) -> tuple[Model, Reference | None]
 
 def with_cover(model: Model, cover: Cover) -> Model:
     """The model with a cover as its base."""
-    return replace(model, log_base=cover, sample_base=cover.sample)
+    return replace(model, log_base=cover, sample_base=CoverSampler(cover))
 
 
-def _variance(scale: FloatArray, basis: FloatArray, gain: FloatArray) -> FloatArray:
-    """Diagonal of the covariance of scale * (I + V g V') z."""
-    return np.asarray(scale**2 * (1.0 + basis**2 @ ((1.0 + gain) ** 2 - 1.0)))
+def _variance(law: Local) -> FloatArray:
+    """Diagonal of the covariance of a law."""
+    return np.asarray(law.scale**2 * (1.0 + law.basis**2 @ ((1.0 + law.gain) ** 2 - 1.0)))
+
+
+def _range(cover: Cover) -> str:
+    """Least and largest standard deviation of a cover's normal, in words."""
+    square = np.asarray(cover.basis) ** 2 @ ((1.0 + np.asarray(cover.gain)) ** 2 - 1.0)
+    wide = np.asarray(cover.scale) * np.sqrt(1.0 + square)
+    return f"{wide.min():.3g} to {wide.max():.3g}"

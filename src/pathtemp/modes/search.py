@@ -11,7 +11,7 @@ from scipy.special import logsumexp
 
 from pathtemp._types import FloatArray, IntArray
 from pathtemp.evaluate import energies_of, exact_draws
-from pathtemp.modes.ascent import MOST_STEPS, BoolArray, ascend
+from pathtemp.modes.ascent import LEG, Ascents, BoolArray, ascend
 from pathtemp.modes.dedupe import near, same_mode
 from pathtemp.modes.local import Local, local_law
 from pathtemp.modes.parts import Parts, in_parts
@@ -39,6 +39,9 @@ SAME_HEIGHT = 0.01
 
 HIGHEST_RISE = 0.1
 """Rise of the log density, in nats, that curvature may promise beyond the end of an ascent that has arrived."""
+
+MOST_POLISHED = 8
+"""Ends on a slope of one batch that are led to the top that curvature promises."""
 
 TOWARDS = 0.03
 """Step towards the nearest known mode, as a share of the way, that must lead upwards in its basin."""
@@ -100,43 +103,86 @@ class Search:
         found_by: str,
         random: bool,
         most_gradients: float,
-        most_steps: int = MOST_STEPS,
+        most_steps: int = LEG,
     ) -> list[int]:
         """Ascend from points (n, dim) and note where they end; returns the numbers of modes that are new.
 
-        ``random`` starts count for the estimate of what is unseen; starts picked for a reason do not.
+        ``random`` starts count for the estimate of what is unseen; starts picked for a reason do not. Of those given up
+        only the nearer half count, the starts of higher density: far out a density may lead nowhere.
         """
         ends = ascend(
             self.path.log_target, theta, scale=self.scale, most_gradients=most_gradients, most_steps=most_steps
         )
         self.counts = self.counts + Counts(ends.gradients, 0)
-        new = []
+        made = np.isfinite(ends.first)
+        found = np.zeros(len(theta), bool)
+        rows = [int(i) for i in np.argsort(-ends.height) if ends.arrived[i]]
+        new, slopes, later = self._note(ends, rows, found, found_by=found_by, random=random)
+        if slopes:
+            tops = self._climb_on(list(slopes.values()), most_steps)
+            at_top, still = np.zeros(len(slopes), bool), np.flatnonzero(tops.arrived)
+            new += self._note(tops, [int(i) for i in still], at_top, found_by=found_by, random=random)[0]
+            found[list(slopes)] = at_top
+            new += self._note(ends, later, found, found_by=found_by, random=random)[0]
         if random:
-            made = int(np.count_nonzero(np.isfinite(ends.height)))
-            self.starts += made
-            self.base_starts += made * (found_by == "base")
-            self.given_up += int(np.count_nonzero(np.isfinite(ends.height) & ~ends.arrived))
-        for i in np.argsort(-ends.height):
-            if not ends.arrived[i]:
-                continue
+            self.starts += int(np.count_nonzero(made))
+            self.base_starts += int(np.count_nonzero(made)) * (found_by == "base")
+            close_by = made & (ends.first >= (np.median(ends.first[made]) if made.any() else 0.0))
+            self.given_up += int(np.count_nonzero(close_by & ~found))
+        return new
+
+    def _note(
+        self, ends: Ascents, rows: list[int], found: BoolArray, *, found_by: str, random: bool
+    ) -> tuple[list[int], dict[int, Mode], list[int]]:
+        """Join the ends in ``rows`` to the modes known so far, or add them, and mark them in ``found`` (n,).
+
+        Returns the numbers of the new modes, what was found at ends on a slope, and the rows left when these were many.
+        """
+        new: list[int] = []
+        slopes: dict[int, Mode] = {}
+        for place, i in enumerate(rows):
+            if len(slopes) == MOST_POLISHED:
+                return new, slopes, rows[place:]
             end, height = ends.theta[i], float(ends.height[i])
             k = same_mode([mode.law for mode in self.modes], end, height, self.log_target)
             if k is None and len(self.modes) < MOST_MODES:
-                mode = self._describe(end, height, float(ends.spread[i]), found_by)
+                mode = self._describe(ends, i, found_by)
                 if mode.law.rise > HIGHEST_RISE:
-                    self.given_up += random
+                    slopes[i] = mode
                     continue
                 k = len(self.modes)
                 self.modes.append(mode)
                 new.append(k)
+            found[i] = True
             if k is not None and random:
                 mode = self.modes[k]
                 from_base = mode.from_base + (found_by == "base")
                 self.modes[k] = replace(mode, starts=mode.starts + 1, from_base=from_base)
-        return new
+        return new, slopes, []
 
-    def _describe(self, end: FloatArray, height: float, spread: float, found_by: str) -> Mode:
-        law, gradients = local_law(self.path.log_target, end, height, scale=self.scale, spread=spread)
+    def _climb_on(self, slopes: list[Mode], most_steps: int) -> Ascents:
+        """Go on from ends below their modes, where curvature promises the top, in units of their local laws.
+
+        An ascent may take a direction that is wide beyond its memory for flat, and stop far from the top.
+        """
+        laws = [mode.law for mode in slopes]
+        tops = np.stack([law.centre for law in laws])
+        units = np.stack([law.matrix for law in laws])
+        ends = ascend(
+            self.path.log_target, tops, scale=self.scale, most_gradients=np.inf, most_steps=most_steps, units=units
+        )
+        self.counts = self.counts + Counts(ends.gradients, 0)
+        return ends
+
+    def _describe(self, ends: Ascents, i: int, found_by: str) -> Mode:
+        law, gradients = local_law(
+            self.path.log_target,
+            ends.theta[i],
+            float(ends.height[i]),
+            scale=self.scale,
+            spread=float(ends.spread[i]),
+            unit=ends.unit.get(i),
+        )
         self.counts = self.counts + Counts(gradients, 0)
         return Mode(law, law.log_evidence, found_by, 0)
 
@@ -158,7 +204,7 @@ class Search:
             flat = bool(np.all(level) and all(away))
             self.modes[k] = replace(self.modes[k], law=replace(law, flat=flat), tested=True)
 
-    def _belong(self, k: int, theta: FloatArray) -> BoolArray:
+    def belong(self, k: int, theta: FloatArray) -> BoolArray:
         """Which of the points (n, dim) most likely belong to mode k."""
         return np.asarray(self.labels(theta) == k)
 
@@ -167,7 +213,7 @@ class Search:
         for k, mode in enumerate(self.modes):
             if mode.refined or mode.law.flat:
                 continue
-            own = partial(self._belong, k)
+            own = partial(self.belong, k)
             law, log_mass, _ = refine(mode.law, self.log_target, own, self._rng)
             self.modes[k] = replace(mode, law=law, log_mass=log_mass, refined=True)
 
@@ -178,7 +224,7 @@ class Search:
             return
         for k, mode in enumerate(self.modes):
             if shares[k] > WORTH_PARTS and not (mode.parts or mode.law.flat):
-                parts = in_parts(mode.law, self.log_target, partial(self._belong, k), self._rng)
+                parts = in_parts(mode.law, self.log_target, partial(self.belong, k), self._rng)
                 self.modes[k] = replace(mode, parts=parts)
 
     @property
@@ -198,8 +244,11 @@ class Search:
 
     @property
     def hopeless(self) -> bool:
-        """Whether there is no list of modes to complete: ridges, or a density that rises without end."""
-        return self.ridges or self.given_up > 0.5 * self.starts
+        """Whether there is no list of modes to complete: ridges, or a density that rises without end.
+
+        That is for the nearer half of the starts to say, most of which must have been given up.
+        """
+        return self.ridges or self.given_up > 0.25 * self.starts
 
     @property
     def unseen(self) -> float:
@@ -258,7 +307,7 @@ def find_modes(
                 return
         if left() < 0.25 * most_gradients:
             break
-    few = MOST_STEPS // 2
+    few = LEG // 2
     search.climb(outwards(base_draws(BATCH)), found_by="far", random=False, most_gradients=left(), most_steps=few)
     theta = np.concatenate([base_draws(scan), outwards(base_draws(scan // 4)), levels[1][: scan or BATCH]])
     log_q = search.log_target(theta)
