@@ -47,17 +47,6 @@ def test_something_that_looks_like_a_bridgestan_model(library: Path) -> None:
     assert (float(value), float(gradient[0])) == (float(expected[0]), float(expected[1][0]))
 
 
-def test_bridgestan_itself(library: Path) -> None:
-    bridgestan = pytest.importorskip("bridgestan")
-    theirs = bridgestan.StanModel(str(library), data='{"y": 10.0, "pathtemp_which": 1}', warn=False)
-    x = np.array([2.5])
-    ours = from_stan(theirs, base=FLAT)
-    assert float(ours.log_target(x)) == pytest.approx(theirs.log_density(x, propto=False), rel=1e-14)
-    value, gradient = jax.value_and_grad(ours.log_target)(x)
-    np.testing.assert_allclose(gradient, theirs.log_density_gradient(x, propto=False)[1])
-    assert np.isfinite(value)
-
-
 def test_a_library_without_threads_is_called_by_one_thread_at_a_time(
     library: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
