@@ -7,8 +7,10 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from numpy.typing import ArrayLike
 
 from pathtemp.model import Model
+from pathtemp.testing.calibration import assert_close
 
 
 def stein_scores(model: Model, *, draws: int = 2000, seed: int = 0) -> np.ndarray:
@@ -27,6 +29,17 @@ def stein_scores(model: Model, *, draws: int = 2000, seed: int = 0) -> np.ndarra
 
     values = np.asarray(jax.jit(jax.vmap(terms))(keys))
     return values.mean(axis=0) / (values.std(axis=0, ddof=1) / np.sqrt(draws))
+
+
+def assert_draws_have_the_density(model: Model, *, draws: int = 2000) -> None:
+    """Fail where exact draws of the base contradict its density."""
+    assert_close(stein_scores(model, draws=draws), 0.0, 1.0)
+
+
+def assert_share(of_chains: ArrayLike, exact: float) -> None:
+    """Fail unless the mean of shares, one for each chain, is the exact one within their spread over chains."""
+    shares = np.asarray(of_chains)
+    assert_close(shares.mean(), exact, shares.std(ddof=1) / np.sqrt(len(shares)), df=len(shares) - 1)
 
 
 def precisions(function: Any, dim: int) -> set[str]:

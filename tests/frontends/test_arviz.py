@@ -20,6 +20,7 @@ def fit():
     return pt.temper(pt.from_numpyro(source, *args, **kwargs), seed=1, budget=40_000, progress=False)
 
 
+@pytest.mark.programs_full
 @pytest.mark.filterwarnings("ignore")
 def test_arviz_takes_a_fit(fit):
     with warnings.catch_warnings():

@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import numpyro_models
+import xarray as xr
 from arviz_stats import loo
 from closed_forms import SAMPLE
 from numpyro.infer import MCMC, NUTS
@@ -22,14 +23,11 @@ from scipy import stats
 import pathtemp as pt
 from pathtemp.draws import draws_dataset, log_likelihood_dataset
 from pathtemp.errors import InputError
+from pathtemp.model import model as plain_model
 
 SLOW = pytest.mark.programs_full
 PYMC = ["regression", "hierarchical", "ordinal", "correlated", "censored", "mixture", "time_series", "missing_values"]
 NUMPYRO = ["regression", "hierarchical", "simplex", "correlated", "censored", "random_walk", "crossed_plates"]
-
-
-def some(names, quick):
-    return [pytest.param(name, marks=() if name in quick else SLOW) for name in names]
 
 
 def at_points(model):
@@ -46,7 +44,7 @@ def assert_same(ours, own):
         assert list(ours[name].values) == list(own[name].values)
 
 
-@pytest.mark.parametrize("name", some(PYMC, {"regression"}))
+@pytest.mark.parametrize("name", [pytest.param(name, marks=() if name == "regression" else SLOW) for name in PYMC])
 def test_pymc(name):
     pm = pytest.importorskip("pymc", reason="PyMC is not installed")
     from pytensor.compile.mode import Mode
@@ -63,7 +61,8 @@ def test_pymc(name):
     assert_same(ours, own)
 
 
-@pytest.mark.parametrize("name", some(NUMPYRO, {"hierarchical"}))
+@SLOW
+@pytest.mark.parametrize("name", NUMPYRO)
 def test_numpyro(name):
     source, args, kwargs = numpyro_models.MODELS[name]
     posterior, ours = at_points(pt.from_numpyro(source, *args, **kwargs))
@@ -75,6 +74,7 @@ def test_numpyro(name):
     assert_same(ours, arviz_base.from_numpyro(mcmc, log_likelihood=True)["log_likelihood"].dataset)
 
 
+@SLOW
 def test_data_are_those_of_the_day_the_model_was_made():
     pm = pytest.importorskip("pymc", reason="PyMC is not installed")
     with pm.Model() as source:
@@ -87,6 +87,7 @@ def test_data_are_those_of_the_day_the_model_was_made():
     np.testing.assert_allclose(ours["y"], stats.norm(posterior["mu"].values[..., None]).logpdf(np.zeros(2)))
 
 
+@SLOW
 def test_models_with_initial_values():
     """PyMC's own transformations of models refuse them."""
     pm = pytest.importorskip("pymc", reason="PyMC is not installed")
@@ -97,19 +98,24 @@ def test_models_with_initial_values():
     np.testing.assert_allclose(ours["y"], stats.norm(0, posterior["sigma"].values[..., None]).logpdf([0.3, -1.2]))
 
 
+@SLOW
 @pytest.mark.parametrize("language", ["pymc", "numpyro"])
 def test_loo_is_that_of_the_conjugate_model(language):
-    """mu ~ N(0, 2), y ~ N(mu, 1): each observation is predicted by a normal."""
+    """mu ~ N(0, 2), y ~ N(mu, 1): each observation is predicted by a normal. Draws are those of the exact posterior."""
     if language == "pymc":
         pytest.importorskip("pymc", reason="PyMC is not installed")
         model = pt.from_pymc(importlib.import_module("pymc_models").CLOSED_FORMS["normal_mean"]())
     else:
         model = pt.from_numpyro(numpyro_models.CLOSED_FORMS["normal_mean"])
-    tree = pt.temper(model, seed=3, budget=60_000, progress=False).to_arviz(log_likelihood=True)
-    variance = 1 / (1 / 4 + len(SAMPLE) - 1)
-    mean = variance * (SAMPLE.sum() - SAMPLE)
-    exact = stats.norm(mean, np.sqrt(1 + variance)).logpdf(SAMPLE).sum()
-    assert abs(loo(tree, pointwise=False).elpd - exact) < 0.1
+    variance = 1 / (1 / 4 + len(SAMPLE))
+    mu = variance * SAMPLE.sum() + np.sqrt(variance) * np.random.default_rng(0).normal(size=(4, 5000, 1))
+    posterior = draws_dataset(model, mu)
+    likelihood = log_likelihood_dataset(model, posterior)
+    data = xr.DataTree.from_dict({"posterior": posterior, "log_likelihood": likelihood})
+    rest = 1 / (1 / 4 + len(SAMPLE) - 1)
+    exact = stats.norm(rest * (SAMPLE.sum() - SAMPLE), np.sqrt(1 + rest)).logpdf(SAMPLE)
+    # 1 / likelihood has a relative standard deviation of 1.1 at most under this posterior: .008 over 20,000 draws
+    np.testing.assert_allclose(loo(data, pointwise=True).elpd_i, exact, atol=0.05)
 
 
 def test_what_has_no_single_observations_says_so():
@@ -117,6 +123,5 @@ def test_what_has_no_single_observations_says_so():
     source, args, kwargs = numpyro_models.MODELS["spike_and_slab"]
     with pytest.raises(InputError, match=r"log_likelihood: sites \['on'\] were summed out"):
         at_points(pt.from_numpyro(source, *args, **kwargs))
-    plain = pt.temper(target=lambda x: -jnp.sum(x**2), base=pt.normal(shape=(1,)), budget=20_000, progress=False)
     with pytest.raises(InputError, match="gives no likelihood of single observations"):
-        plain.to_arviz(log_likelihood=True)
+        at_points(plain_model(lambda x: -jnp.sum(x**2), pt.normal(shape=(1,))))

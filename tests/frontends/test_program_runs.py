@@ -1,33 +1,38 @@
-"""Whole runs of PyMC and NumPyro models: evidence against closed forms, draws against NUTS, labels, ArviZ."""
+"""Whole runs of PyMC and NumPyro models: evidence against closed forms, draws against NUTS, labels."""
 
 # ruff: noqa: E402
 from __future__ import annotations
 
 import importlib
-import itertools
 import sys
-import warnings
 from pathlib import Path
 
 import pytest
 
 numpyro = pytest.importorskip("numpyro", reason="NumPyro is not installed")
 
+import closed_forms as cf
 import jax
 import numpy as np
 import numpyro_models
-from arviz_stats import ess, rhat, summary
+from agreement import assert_share
+from arviz_stats import ess
 from closed_forms import EXACT
 from numpyro.infer import MCMC, NUTS
 
 import pathtemp as pt
+from pathtemp.testing.calibration import assert_close, assert_scores
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-SLOW = pytest.mark.programs_full
-CASES = [
-    pytest.param(language, name, marks=() if name == "normal_mean" else SLOW)
-    for language, name in itertools.product(["pymc", "numpyro"], EXACT)
-]
+pytestmark = pytest.mark.programs_full
+LARGEST_SE = 0.2
+"""Ten times what errors of log evidences are in these runs; one much larger would agree with any truth."""
+
+
+def assert_evidence(fit, exact):
+    value, se = fit.log_marginal_likelihood
+    assert_close(value, exact, se)
+    assert se < LARGEST_SE
 
 
 def closed_form(language, name, **options):
@@ -44,35 +49,30 @@ def example(language, name, monkeypatch):
     return importlib.import_module(name)
 
 
-@pytest.mark.parametrize(("language", "name"), CASES)
+@pytest.mark.parametrize("language", ["pymc", "numpyro"])
+@pytest.mark.parametrize("name", EXACT)
 def test_evidence_is_the_closed_form(language, name):
     fit = pt.temper(closed_form(language, name), seed=5, progress=False)
-    value, se = fit.log_marginal_likelihood
-    assert fit.converged, fit.warnings
-    assert se <= 0.02
-    assert abs(value - EXACT[name]) < 3 * se
+    assert_evidence(fit, EXACT[name])
+    if name == "normal_mean":
+        assert_share(fit.posterior["mu"].mean("draw"), 4.0 * cf.SAMPLE.sum() / (1 + 4.0 * len(cf.SAMPLE)))
 
 
-@pytest.mark.parametrize(("language", "name"), CASES)
-def test_evidence_from_a_base_that_was_found(language, name):
+@pytest.mark.parametrize("language", ["pymc", "numpyro"])
+def test_evidence_from_a_base_that_was_found(language):
     """The joint density is normalised, and so is that base: log z is the evidence from there as well."""
-    model = closed_form(language, name, base="auto")
+    model = closed_form(language, "poisson_gamma", base="auto")
     with pytest.warns(UserWarning, match="no base was given"):
         fit = pt.temper(model, seed=5, budget=60_000, progress=False)
-    value, se = fit.log_marginal_likelihood
     assert fit.exact_base
-    assert se <= 0.05
-    assert abs(value - EXACT[name]) < 4 * se
+    assert_evidence(fit, EXACT["poisson_gamma"])
 
 
-@SLOW
-@pytest.mark.parametrize("language", ["pymc", "numpyro"])
-def test_errors_of_the_evidence_are_as_large_as_reported(language):
-    model = closed_form(language, "conjugate_regression")
-    fits = [pt.temper(model, seed=seed, budget=40_000, progress=False) for seed in range(12)]
+def test_errors_of_the_evidence_are_as_large_as_reported():
+    model = closed_form("numpyro", "conjugate_regression")
+    fits = [pt.temper(model, seed=seed, budget=40_000, progress=False) for seed in range(32)]
     z = [(f.log_marginal_likelihood.value - EXACT["conjugate_regression"]) / f.log_marginal_likelihood.se for f in fits]
-    assert abs(np.mean(z)) < 3.5 / np.sqrt(12)
-    assert 0.4 < np.std(z) < 1.8
+    assert_scores(z)  # of 32: errors of a third or of three times their size, and a bias of two
 
 
 def agreement_with(reference, posterior):
@@ -90,17 +90,16 @@ def agreement_with(reference, posterior):
     return np.array(scores)
 
 
-UNIMODAL = ["regression", "noncentred", "simplex", "ordinal", "correlated", "censored"]
-"""Models that NUTS samples well, in both languages; the closed forms and two more of each language beside them."""
+def assert_agreement(reference, posterior):
+    """Errors of both sides rest on effective sample sizes, which are estimates: hence few degrees of freedom."""
+    assert_close(agreement_with(reference, posterior), 0.0, 1.0, df=20)
 
 
-@SLOW
-@pytest.mark.parametrize("name", [*UNIMODAL, "random_walk", "crossed_plates", *EXACT])
+@pytest.mark.parametrize("name", ["ordinal", "correlated", "random_walk", "crossed_plates"])
 def test_draws_agree_with_nuts_of_numpyro(name):
     import arviz_base
 
-    models = numpyro_models.MODELS | {k: (f, (), {}) for k, f in numpyro_models.CLOSED_FORMS.items()}
-    source, args, kwargs = models[name]
+    source, args, kwargs = numpyro_models.MODELS[name]
     mcmc = MCMC(
         NUTS(source, target_accept_prob=0.95),
         num_warmup=1000,
@@ -111,76 +110,36 @@ def test_draws_agree_with_nuts_of_numpyro(name):
     )
     mcmc.run(jax.random.key(0), *args, **kwargs)
     fit = pt.temper(pt.from_numpyro(source, *args, **kwargs), seed=2, progress=False)
-    scores = agreement_with(arviz_base.from_numpyro(mcmc).posterior.dataset, fit.posterior)
-    assert np.abs(scores).max() < 4, scores
+    assert_agreement(arviz_base.from_numpyro(mcmc).posterior.dataset, fit.posterior)
 
 
-@SLOW
-@pytest.mark.parametrize("name", [*UNIMODAL, "time_series", "potential", *EXACT])
+@pytest.mark.parametrize("name", ["noncentred", "simplex", "censored", "time_series"])
 def test_draws_agree_with_nuts_of_pymc(name):
     pm = pytest.importorskip("pymc", reason="PyMC is not installed")
-    models = importlib.import_module("pymc_models")
-    source = (models.MODELS | models.CLOSED_FORMS)[name]()
+    source = importlib.import_module("pymc_models").MODELS[name]()
     with source:
         reference = pm.sample(
             draws=3000, tune=1000, chains=2, cores=1, target_accept=0.95, random_seed=1, progressbar=False
         )
     fit = pt.temper(pt.from_pymc(source), seed=2, progress=False)
     own = reference.posterior
-    scores = agreement_with(own.to_dataset() if hasattr(own, "to_dataset") else own, fit.posterior)
-    assert np.abs(scores).max() < 4, scores
+    assert_agreement(own.to_dataset() if hasattr(own, "to_dataset") else own, fit.posterior)
 
 
-def test_a_fit_goes_into_arviz():
-    fit = pt.temper(closed_form("numpyro", "normal_mean"), seed=1, budget=40_000, progress=False)
-    tree = fit.to_arviz()
-    table = summary(tree)
-    assert list(table.index) == ["mu"]
-    exact = 4.0 * numpyro_models.cf.SAMPLE.sum() / (1 + 4.0 * 4)
-    assert abs(float(fit.posterior["mu"].mean()) - exact) < 0.1
-
-
-@SLOW
-def test_all_label_permutations_have_equal_shares_where_nuts_is_stuck(monkeypatch):
+def test_all_label_permutations_have_equal_shares(monkeypatch):
     example_ = example("pymc", "label_switching", monkeypatch)
-    pm = sys.modules["pymc"]
-    source = example_.build()
-    with source, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        stuck = pm.sample(draws=300, tune=300, chains=4, cores=1, random_seed=3, progressbar=False)
-    assert float(rhat(stuck.posterior["mu"]).max()) > 1.5
-    fit = pt.temper(pt.from_pymc(source), budget=400_000, seed=1, progress=False)
+    fit = pt.temper(pt.from_pymc(example_.build()), budget=400_000, seed=1, progress=False)
     share, se = example_.shares(fit.posterior["mu"].values)
-    assert (np.abs(share - 1 / 6) < 3 * se).all(), (share, se)
+    assert_close(share, 1 / 6, se, df=fit.posterior.sizes["chain"] - 1)
 
 
-@SLOW
-@pytest.mark.parametrize("name", ["regression, 7-d", "normal mean", "Poisson-gamma", "beta-binomial"])
-def test_evidence_beside_smc_with_fewer_evaluations(name):
-    """The same number as ``pm.sample_smc`` within its spread, more precise, for fewer evaluations, at default settings.
-
-    The standard error of one run of SMC comes from four chains and is itself uncertain by 40%: three runs are pooled.
-    """
-    pytest.importorskip("pymc", reason="PyMC is not installed")
-    rows = importlib.import_module("benchmarks.beside_smc").compared(name, seeds=3)
-    smcs, ours = rows[:3], rows[3:]
-    for smc, our in zip(smcs, ours, strict=True):
-        assert our["evaluations"] < smc["evaluations"]
-        assert abs(our["z"]) < 3
-        assert abs(our["value"] - smc["value"]) < 3 * np.hypot(our["se"], smc["spread"])
-    smc_se, our_se = (np.sqrt(np.mean([row["se"] ** 2 for row in group])) for group in (smcs, ours))
-    assert our_se < smc_se
-
-
-@SLOW
 def test_example_bayes_factor(monkeypatch):
     example_ = example("pymc", "bayes_factor", monkeypatch)
     log_bf, se = example_.main(budget=50_000)
-    assert se < 0.02
-    assert abs(log_bf - example_.exact()) < 3 * se
+    assert_close(log_bf, example_.exact(), se)
+    assert se < LARGEST_SE
 
 
-@SLOW
 @pytest.mark.parametrize(
     ("language", "name", "variable", "edge"),
     [("pymc", "change_point", "change", "BETWEEN"), ("numpyro", "two_explanations", "frequency", "HALF")],
@@ -189,16 +148,12 @@ def test_examples_with_two_modes(language, name, variable, edge, monkeypatch):
     example_ = example(language, name, monkeypatch)
     fit = example_.main(budget=100_000)
     log_evidence, share = example_.exact()
-    value, se = fit.log_marginal_likelihood
-    assert abs(value - log_evidence) < 3 * se
-    below = (fit.posterior[variable] < getattr(example_, edge)).mean("draw").values
-    assert abs(below.mean() - share) < 4 * below.std(ddof=1) / np.sqrt(len(below))
+    assert_evidence(fit, log_evidence)
+    assert_share((fit.posterior[variable] < getattr(example_, edge)).mean("draw"), share)
 
 
-@SLOW
 def test_example_enumerated_mixture(monkeypatch):
     pytest.importorskip("funsor", reason="funsor, which enumeration needs, is not installed")
     fit = example("numpyro", "enumerated_mixture", monkeypatch).main(budget=100_000)
     mu = fit.posterior["mu"].values
-    first = (mu[..., 0] < mu[..., 1]).mean(axis=1)
-    assert abs(first.mean() - 0.5) < 4 * first.std(ddof=1) / np.sqrt(len(first))
+    assert_share((mu[..., 0] < mu[..., 1]).mean(axis=1), 0.5)

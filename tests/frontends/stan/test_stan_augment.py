@@ -55,6 +55,7 @@ def test_a_curve_becomes_data() -> None:
     assert data["pathtemp_log_c"] == [0.0, -2.0, -3.0]
 
 
+@pytest.mark.stan_full
 @pytest.mark.usefixtures("compiled")
 def test_draws_of_the_augmented_program_know_lambda_and_delta() -> None:
     joint = from_stan(augmented("cauchy"), data={"y": 10.0} | augmented_data())

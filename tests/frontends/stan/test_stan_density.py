@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import scipy.stats as st
-from stan_programs import load
+from stan_programs import default_and_more, load
 
 from pathtemp._types import FloatArray, LogDensity
 
@@ -43,7 +43,7 @@ def test_the_jacobian_of_a_scale_is_in_the_density() -> None:
     assert model.log_target(x) == pytest.approx(prior + st.norm(theta, sigma).logpdf(y).sum(), rel=1e-12)
 
 
-@pytest.mark.parametrize("name", ["cauchy", "nasty", "eight_schools", "every_type", "typed_base"])
+@pytest.mark.parametrize("name", default_and_more())
 def test_gradients_agree_with_finite_differences(name: str) -> None:
     model = load(name)
     points = np.random.default_rng(1).uniform(-1, 1, (3, model.dim))
@@ -76,8 +76,8 @@ def test_a_density_works_inside_scan_under_two_vmaps_and_forwards() -> None:
 
 
 def test_a_large_batch_split_over_threads_is_the_same_as_one_by_one() -> None:
-    density = load("nasty").log_target
-    x = np.random.default_rng(0).normal(size=(2000, 9))
+    density = load("eight_schools").log_target
+    x = np.random.default_rng(0).normal(size=(2000, 10))
     batched = jax.jit(jax.vmap(jax.value_and_grad(density)))
     for _ in range(3):  # the first call measures what an evaluation costs; later ones share the work
         value, gradient = batched(x)
@@ -86,6 +86,7 @@ def test_a_large_batch_split_over_threads_is_the_same_as_one_by_one() -> None:
     np.testing.assert_array_equal(gradient, loop_gradient)
 
 
+@pytest.mark.stan_full
 def test_a_rejection_is_density_zero_counted_and_told_once(caplog: pytest.LogCaptureFixture) -> None:
     model = load("nasty", seed=7)  # a seed of its own: nothing was rejected before
     density = model.log_target
@@ -109,6 +110,17 @@ def test_a_rejection_is_density_zero_counted_and_told_once(caplog: pytest.LogCap
     assert "'nasty.stan', line 17" in messages[0]
 
 
+def test_an_error_of_stan_is_density_zero_and_counted() -> None:
+    density = load("eight_schools", seed=8).log_target  # a seed of its own: nothing was rejected before
+    bad = np.zeros(10)
+    bad[1] = -800.0  # tau = exp(-800) is 0, which is no scale of a normal
+    value, gradient = jax.jit(jax.vmap(jax.value_and_grad(density)))(np.stack([0 * bad, bad]))
+    assert np.isfinite(value[0])
+    assert value[1] == -np.inf
+    np.testing.assert_array_equal(gradient[1], 0.0)
+    assert density.rejections == 1  # type: ignore[attr-defined]
+
+
 def test_points_that_are_not_finite_never_reach_stan() -> None:
     density = load("cauchy").log_target
     for x in (np.nan, np.inf, -np.inf):
@@ -117,6 +129,7 @@ def test_points_that_are_not_finite_never_reach_stan() -> None:
         assert gradient[0] == 0.0
 
 
+@pytest.mark.stan_full
 def test_draws_have_stans_names_and_shapes() -> None:
     model = load("every_type")
     x = np.random.default_rng(0).normal(size=(5, model.dim))
@@ -154,6 +167,7 @@ def test_generated_quantities_are_of_target_draws_alone_and_repeat_with_the_seed
     assert not np.array_equal(one["y_new"], other["y_new"])
 
 
+@pytest.mark.stan_full
 def test_random_numbers_of_transformed_data_are_those_of_the_seed_in_both_densities() -> None:
     x = np.random.default_rng(0).normal(size=9)
     same = [float(load("nasty", seed=3).log_target(x)) for _ in range(2)]

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from stan_programs import load
+from stan_programs import default_and_more, load
 
 from pathtemp._types import Array, FloatArray
 from pathtemp.errors import InputError
@@ -56,7 +56,7 @@ def test_parameters_of_unbounded_range_that_do_not_enter_are_found(
 
 
 @pytest.mark.usefixtures("compiled")
-@pytest.mark.parametrize("name", ["cauchy", "nasty", "eight_schools", "every_type", "typed_base"])
+@pytest.mark.parametrize("name", default_and_more())
 def test_proper_programs_pass(name: str) -> None:
     assert improper_parameters(load(name).log_target.instance) == []  # type: ignore[attr-defined]
 

@@ -8,9 +8,16 @@ from stan_programs import load
 from pathtemp.frontends.stan.layout import Affine, OneSided
 from pathtemp.transforms import Interval, Positive
 
-pytestmark = pytest.mark.usefixtures("compiled")
+
+@pytest.mark.usefixtures("compiled")
+def test_a_scale_is_known_by_its_transform() -> None:
+    layout = load("eight_schools").layout
+    assert layout.transforms == {"tau": Positive()}
+    assert layout.shapes == {"mu": (), "tau": (), "theta": (8,)}
 
 
+@pytest.mark.stan_full
+@pytest.mark.usefixtures("toolchain")
 def test_elementwise_constraints_are_known_by_their_transforms() -> None:
     layout = load("every_type").layout
     assert layout.transforms["above"] == OneSided(2.0, 1.0)
@@ -26,6 +33,8 @@ def test_elementwise_constraints_are_known_by_their_transforms() -> None:
     assert layout.shapes["shares"] == (4,)
 
 
+@pytest.mark.stan_full
+@pytest.mark.usefixtures("toolchain")
 def test_the_layout_constrains_as_stan_does() -> None:
     model = load("every_type")
     x = np.random.default_rng(1).normal(size=model.dim)

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 import logging
+import os
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,6 +20,7 @@ from stan_programs import load, opened
 import pathtemp as pt
 from pathtemp.errors import InputError
 from pathtemp.frontends.stan import from_stan
+from pathtemp.frontends.stan.bridge import StanDensity
 from pathtemp.frontends.stan.library import Instance
 from pathtemp.frontends.stan.opening import compile_programs
 
@@ -47,33 +53,56 @@ def test_something_that_looks_like_a_bridgestan_model(library: Path) -> None:
     assert (float(value), float(gradient[0])) == (float(expected[0]), float(expected[1][0]))
 
 
-def test_bridgestan_itself(library: Path) -> None:
-    bridgestan = pytest.importorskip("bridgestan")
-    theirs = bridgestan.StanModel(str(library), data='{"y": 10.0, "pathtemp_which": 1}', warn=False)
-    x = np.array([2.5])
-    ours = from_stan(theirs, base=FLAT)
-    assert float(ours.log_target(x)) == pytest.approx(theirs.log_density(x, propto=False), rel=1e-14)
-    value, gradient = jax.value_and_grad(ours.log_target)(x)
-    np.testing.assert_allclose(gradient, theirs.log_density_gradient(x, propto=False)[1])
-    assert np.isfinite(value)
+class Counting:
+    """In place of a program: the density -x^2 / 2, which takes a while and counts the threads that are in it."""
+
+    pointer = 0
+
+    def __init__(self, threadsafe: bool) -> None:
+        self.threadsafe, self.inside, self.most = threadsafe, 0, 0
+        self._counting = threading.Lock()
+        self._gradient = GRADIENT(self.gradient)
+
+    def address(self, name: str) -> int | None:
+        return ctypes.cast(self._gradient, ctypes.c_void_p).value if name == "bs_log_density_gradient" else 0
+
+    def gradient(self, _: int, propto: bool, jacobian: bool, theta: Any, value: Any, slope: Any, error: int) -> int:
+        with self._counting:
+            self.inside += 1
+            self.most = max(self.most, self.inside)
+        time.sleep(0.002)
+        value[0], slope[0] = -0.5 * theta[0] ** 2, -theta[0]
+        with self._counting:
+            self.inside -= 1
+        return 0
 
 
-def test_a_library_without_threads_is_called_by_one_thread_at_a_time(
-    library: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    real = Instance.__init__
+NUMBER = ctypes.POINTER(ctypes.c_double)
+GRADIENT = ctypes.CFUNCTYPE(
+    ctypes.c_int, ctypes.c_void_p, ctypes.c_bool, ctypes.c_bool, NUMBER, NUMBER, NUMBER, ctypes.c_void_p
+)
 
-    def single(self: Instance, *arguments: Any, **options: Any) -> None:
-        real(self, *arguments, **options)
-        self.threadsafe = False
 
-    monkeypatch.setattr(Instance, "__init__", single)
-    model = from_stan(library, data={"y": 9.5, "pathtemp_which": 1}, base=FLAT)
-    x = np.random.default_rng(0).normal(size=(4000, 1))
-    both = jax.jit(lambda z: [jax.vmap(jax.value_and_grad(model.log_target))(z + k) for k in range(4)])
-    for shift, (value, _) in enumerate(both(x)):
-        one = jax.jit(lambda z: jax.lax.map(model.log_target, z))(x + shift)
-        np.testing.assert_array_equal(value, one)
+@pytest.mark.parametrize("threadsafe", [False, True])
+def test_only_a_library_with_threads_is_called_by_several_at_once(threadsafe: bool) -> None:
+    program = Counting(threadsafe)
+    density = StanDensity(program, label="counting")  # type: ignore[arg-type]
+    compiled = jax.jit(jax.vmap(jax.value_and_grad(density)))
+
+    def evaluate_all(x: np.ndarray) -> Any:
+        return jax.block_until_ready(compiled(x))
+
+    points = np.arange(20.0)[:, None]
+    for _ in range(2):  # the first call measures what an evaluation costs; the second may share the work
+        with ThreadPoolExecutor(2) as pool:
+            batches = [points, points + 1]
+            for x, (value, gradient) in zip(batches, pool.map(evaluate_all, batches), strict=True):
+                np.testing.assert_array_equal(value, -0.5 * x[:, 0] ** 2)
+                np.testing.assert_array_equal(gradient, -x)
+    if not threadsafe:
+        assert program.most == 1
+    elif (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1) > 1:
+        assert program.most > 1
 
 
 def test_without_a_compiler_a_library_is_called_through_python(

@@ -1,8 +1,0 @@
-data { int N; array[N] real x; vector[N] y; }
-parameters { real<lower=0> rho; real<lower=0> alpha; real<lower=0> sigma; }
-model {
-  matrix[N, N] K = add_diag(gp_exp_quad_cov(x, alpha, rho), square(sigma));
-  rho ~ inv_gamma(5, 5); alpha ~ std_normal(); sigma ~ std_normal();
-  y ~ multi_normal_cholesky(rep_vector(0, N), cholesky_decompose(K));
-}
-alternative model { rho ~ inv_gamma(5, 5); alpha ~ std_normal(); sigma ~ std_normal(); }
