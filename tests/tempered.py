@@ -54,7 +54,7 @@ def first_that(wanted: Callable[[Made], Any], make: Callable[[int], Made], *, tr
         made = make(seed)
         if wanted(made):
             return made
-    raise AssertionError(f"none of {tries} seeds is as wanted; the last gives {made!r}, {getattr(made, 'warnings', '')}")
+    raise AssertionError(f"of {tries} seeds none is as wanted; the last is {made!r}; {getattr(made, 'warnings', '')}")
 
 
 def converged(made: pt.Fit) -> bool:

@@ -24,7 +24,7 @@ CHAINS = 16
 
 
 def log_q(theta: jax.Array, lam: jax.Array, share: jax.Array, place: jax.Array) -> jax.Array:
-    """lam ~ (1 - share) normal(0, 1) + share normal(place, .7); theta given lam normal of scale exp(lam / 2), in 2-d."""
+    """lam ~ (1 - share) normal(0, 1) + share normal(place, .7); theta given lam of scale exp(lam / 2)."""
     one = jnp.log1p(-share) - 0.5 * lam**2
     two = jnp.log(share) - 0.5 * ((lam - place) / 0.7) ** 2 - jnp.log(0.7)
     return jnp.logaddexp(one, two) - 0.5 * jnp.sum((theta * jnp.exp(-0.5 * lam)) ** 2) - lam
