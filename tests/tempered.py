@@ -15,10 +15,14 @@ import numpy as np
 import numpyro.distributions as dist
 
 import pathtemp as pt
+from pathtemp.compilation import use_compilation_cache
+from pathtemp.layout import Layout
 from pathtemp.model import Model
 from pathtemp.model import model as join
+from pathtemp.settings import PAPER
 from pathtemp.testing import Problem, beta_binomial, mixture_1d, uniform_supports
 from pathtemp.testing.calibration import assert_close
+from pathtemp.transforms import Positive
 
 BUDGET = 40_000
 Made = TypeVar("Made")
@@ -32,6 +36,7 @@ def problem(name: str) -> Problem:
 @cache
 def easy() -> Problem:
     """The paper's easy beta-binomial, on which its engine and the baselines share one compiled adaptation."""
+    use_compilation_cache()
     return beta_binomial("easy")
 
 
@@ -116,3 +121,18 @@ def unsampled_model(modes: int) -> tuple[Model, float]:
         return jax.nn.logsumexp(jnp.log(weights) - jnp.log(2 * jnp.pi * scales**2) - 0.5 * square)
 
     return join(target, base, name=f"unsampled {modes}"), float(np.log(weights.sum()) - np.log(2 * np.pi * 16.0))
+
+
+PAPER_MARGIN = PAPER.replace(draws=1000, adaptations=3, stop=False, max_depth=6)
+"""The paper's engine along the margin of a neck, small."""
+
+
+@cache
+def neck(scale: float = 1.0) -> Model:
+    """A funnel: log tau ~ normal(0, scale), x ~ normal(0, tau)."""
+    layout = Layout({"tau": (), "x": (2,)}, {"tau": Positive()})
+
+    def log_target(v: jax.Array) -> jax.Array:
+        return -0.5 * (v[0] / scale) ** 2 - jnp.sum(0.5 * (v[1:] * jnp.exp(-v[0])) ** 2 + v[0])
+
+    return Model(lambda v: -0.5 * jnp.sum(v**2), log_target, layout, name="neck")

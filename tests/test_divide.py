@@ -14,7 +14,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import xarray as xr
-from tempered import assert_mean, converged, first_that
+from scipy import stats
+from tempered import PAPER_MARGIN, assert_mean, converged, first_that, neck
 
 import pathtemp as pt
 from pathtemp.bases import Automatic
@@ -293,15 +294,19 @@ def test_a_budget_that_is_too_small_is_refused() -> None:
 
 
 def test_the_papers_engine() -> None:
+    fit = pt.divide_and_conquer(neck(), margin="tau", settings=PAPER_MARGIN, seed=2, progress=False)
+    level = np.array([0.16, 0.5, 0.84])
+    assert_right(fit, marginal(fit).quantile(level), np.exp(stats.norm.ppf(level)))
+    assert len(fit.history) == PAPER_MARGIN.adaptations
+    assert fit.posterior.sizes["chain"] == PAPER_MARGIN.chains
+
+
+@pytest.mark.slow
+def test_the_papers_engine_on_eight_schools() -> None:
     problem = pt.testing.eight_schools_flat()
-    fit = pt.divide_and_conquer(
-        problem.model,
-        margin="tau",
-        interval=problem.interval,
-        settings=pt.settings.PAPER.replace(draws=2000, adaptations=4, stop=False),
-        seed=1,
-        progress=False,
-    )
-    assert_right(fit, marginal(fit).quantile(0.5), problem.law.quantile(0.5))
-    assert len(fit.history) == 4
-    assert fit.posterior.sizes["chain"] == pt.settings.PAPER.chains
+    settings = pt.settings.PAPER.replace(draws=2000, adaptations=4, stop=False)
+    for seed in range(4):
+        fit = pt.divide_and_conquer(
+            problem.model, margin="tau", interval=problem.interval, settings=settings, seed=seed, progress=False
+        )
+        assert_right(fit, marginal(fit).quantile(0.5), problem.law.quantile(0.5))

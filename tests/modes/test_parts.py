@@ -10,6 +10,7 @@ from scipy.special import logsumexp
 from pathtemp._types import FloatArray
 from pathtemp.modes.local import Local, from_covariance
 from pathtemp.modes.parts import Parts, in_parts, log_mixture
+from pathtemp.testing.calibration import assert_close
 
 
 def everywhere(theta: FloatArray) -> np.ndarray:
@@ -59,7 +60,8 @@ def test_parts_are_a_normalised_density() -> None:
     wide = scale * rng.standard_t(3, size=(200_000, 4)) + centre
     log_wide = stats.t(3, loc=centre, scale=scale).logpdf(wide).sum(axis=1)
     ratio = np.exp(log_density(parts, wide) - log_wide)
-    assert abs(ratio.mean() - 1.0) < 4.0 * ratio.std() / np.sqrt(len(ratio))
+    assert_close(ratio.mean(), 1.0, ratio.std() / np.sqrt(len(ratio)))
+    # The proposal covers the parts, whatever they are, so that the ratio has a variance of a few.
     assert ratio.std() / np.sqrt(len(ratio)) < 0.05
 
 
