@@ -30,9 +30,7 @@ def run(page: str, folder: Path, monkeypatch: pytest.MonkeyPatch, *, seed: int =
     assert blocks
     names: dict[str, Any] = {}
     for block in blocks:
-        exec(
-            compile(block.replace("seed=1,", f"seed={seed},").replace("seed=1)", f"seed={seed})"), page, "exec"), names
-        )
+        exec(compile(re.sub(r"seed=1\b", f"seed={seed}", block), page, "exec"), names)
     plt.close("all")
     return names
 

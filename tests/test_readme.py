@@ -27,7 +27,7 @@ def outcome(seed: int) -> dict[str, Any]:
     """What the python blocks of the README leave behind, run one after the other with this seed in place of one."""
     names: dict[str, Any] = {}
     for block in blocks("README.md"):
-        exec(compile(block.replace("seed=1)", f"seed={seed})"), "README.md", "exec"), names)
+        exec(compile(re.sub(r"seed=1\b", f"seed={seed}", block), "README.md", "exec"), names)
     return names
 
 

@@ -37,10 +37,11 @@ def build(*, heavy: bool) -> tuple[MixtureBase, MixtureSampler]:
 def test_density_integrates_to_one(heavy: bool) -> None:
     base, _ = build(heavy=heavy)
     x, y = np.linspace(-40, 40, 1601), np.linspace(-40, 40, 601)
-    lines = jax.jit(
-        lambda a: jax.lax.map(lambda c: jnp.sum(jnp.exp(jax.vmap(lambda b: base(jnp.array([c, b])))(y))), a)
-    )
-    total = float(jnp.sum(lines(jnp.asarray(x))))
+
+    def line(a):
+        return jnp.sum(jnp.exp(jax.vmap(lambda b: base(jnp.array([a, b])))(y)))
+
+    total = float(jnp.sum(jax.jit(lambda at: jax.lax.map(line, at))(jnp.asarray(x))))
     assert abs(total * (x[1] - x[0]) * (y[1] - y[0]) - 1.0) < 2e-3
 
 
