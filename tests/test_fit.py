@@ -60,7 +60,8 @@ def test_the_arviz_tree_has_its_groups_and_can_be_summarised(fit):
     xr.testing.assert_identical(tree["prior"].to_dataset(), fit.base)
     assert tree.attrs["inference_library"] == "pathtemp"
     assert tree.attrs["log_marginal_likelihood"] == fit.log_marginal_likelihood.value
-    assert float(rhat(tree)["theta"][0]) < 1.02
+    # Of exact draws, sixteen half chains of 50: the square exceeds 1 by a fiftieth of chi2(15) / 15, a tenth at most.
+    assert float(rhat(tree)["theta"][0]) < 1.1
 
 
 def test_names_with_a_slash_can_stand_in_a_tree():

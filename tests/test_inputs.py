@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import jax
@@ -181,7 +181,14 @@ def test_the_smallest_budget_named_is_enough() -> None:
         pt.temper(target=good, base=BASE, chains=16, budget=least, progress=False)
 
 
-@pytest.mark.parametrize("name", sorted(set(ALL) - {"uniform_supports_reverse"}))
+def quick_first(names: Iterable[str], quick: set[str]) -> list[Any]:
+    """The names, all but the quick ones slow: each has its own programs to compile."""
+    return [pytest.param(x, marks=[] if x in quick else [pytest.mark.slow]) for x in sorted(names)]
+
+
+@pytest.mark.parametrize(
+    "name", quick_first(set(ALL) - {"uniform_supports_reverse"}, {"cauchy_pair", "uniform_supports", "funnel"})
+)
 def test_every_problem_with_an_answer_is_let_through(name: str) -> None:
     model = ALL[name]().model
     theta = starts(model, count=64, seed=0)
@@ -205,7 +212,10 @@ PROPER: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("kind", sorted(PROPER))
+@pytest.mark.parametrize(
+    "kind",
+    quick_first(PROPER, {"cauchy", "far", "wide", "function", "function with a bound", "function with a NaN side"}),
+)
 def test_proper_bases_are_let_through(kind: str) -> None:
     model = join(lambda v: jnp.zeros(()), PROPER[kind])
     # A likelihood of one, times the base itself.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import Any
 
@@ -48,9 +47,7 @@ def test_a_huge_posterior_has_a_small_page() -> None:
     fit = fit_of(odd_model())
     draws = np.random.default_rng(0).normal(size=(2, 10, 50_000))
     big = xr.Dataset({"theta": (("chain", "draw", "i"), draws)})
-    began = time.perf_counter()
     html = page(type(fit)(**{**vars(fit), "posterior": big, "base": big}))
-    assert time.perf_counter() - began < 60
     assert len(html) < 3_000_000
     assert "49,950 more" in html
 

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from tempered import assert_mean, easy, first_that
 
 from pathtemp import paper
 from pathtemp.errors import InputError
@@ -19,101 +20,72 @@ from pathtemp.pseudoprior import Kernels
 from pathtemp.run import RoundRecord, Run
 from pathtemp.settings import PAPER
 from pathtemp.testing import Problem, beta_binomial, gaussian_mixture
+from pathtemp.testing.calibration import assert_close, assert_rate, assert_scores
 
-ALL_ADAPTATIONS = PAPER.replace(stop=False)
-problem = cache(beta_binomial)
-
-
-@cache
-def easy_runs() -> list[Run]:
-    model = problem("easy").model
-    return [run_paper(model, seed=seed, settings=ALL_ADAPTATIONS.replace(adaptations=6)) for seed in range(10)]
+SHORT = PAPER.replace(stop=False, adaptations=6)
+HALVES = 2 * PAPER.chains
+"""Groups of draws from which standard errors come: the halves of each chain."""
 
 
 @cache
-def hard_runs() -> list[Run]:
-    model = problem("hard").model
-    return [run_paper(model, seed=seed, settings=ALL_ADAPTATIONS) for seed in range(4)]
+def easy_run(seed: int) -> Run:
+    return run_paper(easy().model, seed=seed, settings=SHORT)
 
 
-def curve_errors(runs: list[Run], truth: Problem) -> np.ndarray:
-    """Root mean square error over the path of log z after each adaptation, shape (run, adaptation)."""
+@cache
+def hard_run(seed: int) -> Run:
+    return run_paper(hard().model, seed=seed, settings=PAPER.replace(stop=False))
+
+
+@cache
+def hard() -> Problem:
+    return beta_binomial("hard")
+
+
+def curve_errors(run: Run, truth: Problem) -> np.ndarray:
+    """Root mean square error over the path of log z after each adaptation, shape (adaptation,)."""
     assert truth.log_z is not None
-    return np.array(
-        [
-            [np.sqrt(np.mean((r.curve.mean - truth.log_z(r.curve.lam)) ** 2)) for r in run.history if r.curve]
-            for run in runs
-        ]
-    )
+    curves = [r.curve for r in run.history if r.curve]
+    return np.array([np.sqrt(np.mean((curve.mean - truth.log_z(curve.lam)) ** 2)) for curve in curves])
 
 
-def test_easy_curve_is_near_after_one_adaptation_and_nearer_after_six() -> None:
-    errors = curve_errors(easy_runs(), problem("easy"))
-    first, last = np.sqrt(np.mean(errors[:, [0, -1]] ** 2, axis=0))
-    assert first < 0.3
-    assert last < 0.1
-    assert last < 0.8 * first
+def score(run: Run, truth: Problem) -> float:
+    return float((run.log_z.mean[-1] - truth.log_z_end) / run.log_z.stderr[-1])
 
 
-def test_hard_curve_is_far_off_at_first_and_found_later() -> None:
-    errors = curve_errors(hard_runs(), problem("hard"))
-    assert np.median(errors[:, 0]) > 5.0
-    assert np.median(errors[:, -1]) < 1.0
-    assert np.max(errors[:, -1]) < 3.0
-
-
-@pytest.mark.parametrize("case", ["easy", "hard"])
-def test_error_of_log_z_is_as_reported(case: str) -> None:
-    runs = easy_runs() if case == "easy" else hard_runs()
-    z = np.array([(r.log_z.mean[-1] - problem(case).log_z_end) / r.log_z.stderr[-1] for r in runs])
-    assert np.sqrt(np.mean(z**2)) < 2.5
-    if case == "easy":
-        assert abs(np.mean(z)) < 4.0 / np.sqrt(len(z))
-        assert np.sqrt(np.mean(z**2)) > 0.4
-
-
-def test_draws_at_the_ends_have_the_laws_of_target_and_base() -> None:
-    truth = problem("easy")
-    assert truth.target_mean is not None
-    assert truth.target_var is not None
-    means = np.array([run.target.mean() for run in easy_runs()])
-    se = means.std(ddof=1) / np.sqrt(len(means))
-    assert abs(means.mean() - truth.target_mean[0]) < 4 * se
-    variances = np.array([run.target.var() for run in easy_runs()])
-    assert abs(variances.mean() / truth.target_var[0] - 1.0) < 0.1
-    base = np.array([run.base.mean() for run in easy_runs()])  # E logit p = digamma(2) - digamma(1) = 1
-    assert abs(base.mean() - 1.0) < 4 * base.std(ddof=1) / np.sqrt(len(base))
-
-
-def test_run_is_complete_and_counts_what_it_spent() -> None:
-    run = easy_runs()[0]
+def test_one_run_is_right_and_complete() -> None:
+    run, truth = easy_run(0), easy()
     chains, kept = PAPER.chains, PAPER.draws // PAPER.chains // 2
+    assert_close(run.log_z.mean[-1], truth.log_z_end, run.log_z.stderr[-1], df=HALVES - 1)
+    assert truth.target_mean is not None
+    # Of each chain the halves are all but independent, as the standard errors take them to be.
+    for draws, mean in ((run.target, truth.target_mean[0]), (run.base, 1.0)):  # E logit p = digamma(2) - digamma(1) = 1
+        half = draws.shape[1] // 2
+        assert_mean(draws[:, : 2 * half, 0].reshape(2 * chains, half), float(mean))
     assert run.a.shape == run.lam.shape == run.delta.shape == (chains, kept)
     assert run.theta0 is not None
     assert run.theta0.shape == (chains, kept)
     assert run.target.shape[::2] == run.base.shape[::2] == (chains, 1)
-    assert len(run.history) == 6
     assert [r.phase for r in run.history] == ["adapt"] * 6
     spent = np.diff([0, *(r.gradients for r in run.history)])
     assert np.all(spent >= 2 * chains * kept)  # at least one leapfrog a transition, warm-up included
     assert run.counts.gradients == run.history[-1].gradients
     assert run.log_z.lam[0] == 0
     assert run.log_z.lam[-1] == 1
-    shut = {check.name for check in run.diagnostics.checks if not check.passed}
-    assert shut <= {"k-hat"}, run.diagnostics.warnings  # k-hat alarms on good runs, too
     assert set(run.seconds) == {"compile", "adapt"}
 
 
-def test_one_compilation_serves_all_adaptations_and_seeds() -> None:
-    runs = easy_runs()
-    assert all(run.seconds["compile"] < 0.1 for run in runs[1:])
+def test_most_runs_pass_all_gates_but_perhaps_that_of_khat() -> None:
+    def good(run: Run) -> bool:
+        return {check.name for check in run.diagnostics.checks if not check.passed} <= {"k-hat"}
+
+    assert first_that(good, easy_run).diagnostics.checks
 
 
 def test_same_seed_same_run_and_draws_are_the_last() -> None:
-    settings = ALL_ADAPTATIONS.replace(adaptations=6)
     seen: list[RoundRecord] = []
-    again = run_paper(problem("easy").model, seed=3, draws=7, settings=settings, progress=seen.append)
-    run = easy_runs()[3]
+    again = run_paper(easy().model, seed=0, draws=7, settings=SHORT, progress=seen.append)
+    run = easy_run(0)
     np.testing.assert_array_equal(again.a, run.a)
     np.testing.assert_array_equal(again.log_z.mean, run.log_z.mean)
     np.testing.assert_array_equal(again.target, run.target[:, -7:])
@@ -121,34 +93,59 @@ def test_same_seed_same_run_and_draws_are_the_last() -> None:
 
 
 def test_khat_stops_the_loop() -> None:
-    full = hard_runs()[1]
-    stopped = run_paper(problem("hard").model, seed=1, settings=PAPER)
-    last = len(stopped.history)
-    khats = np.array([record.khat for record in full.history])
-    assert last < len(khats)
-    assert khats[last - 1] < PAPER.khat
-    np.testing.assert_array_equal([r.khat for r in stopped.history], khats[:last])
+    """At the first adaptation whose k-hat is below the limit, which here is that of the third."""
+    full = [record.khat for record in easy_run(0).history]
+    limit = float(np.nextafter(full[2], np.inf))
+    stopped = run_paper(easy().model, seed=0, settings=SHORT.replace(stop=True, khat=limit))
+    first = int(np.argmax(np.array(full) < limit))
+    assert [record.khat for record in stopped.history] == full[: first + 1]
 
 
-def test_a_run_that_never_saw_the_target_says_so() -> None:
-    run = run_paper(problem("hard").model, seed=0, settings=ALL_ADAPTATIONS.replace(adaptations=1))
-    assert run.target.shape == (PAPER.chains, 0, 1)
-    assert not run.diagnostics.converged
-    assert any("lam = 1" in message for message in run.diagnostics.warnings)
-    fit = Fit.from_run(run, problem("hard").model, seed=0, settings=PAPER)
-    assert fit.posterior.sizes["draw"] == 0
+@pytest.mark.slow
+class TestManySeeds:
+    """64 runs show errors of half or twice their size, and a bias of one standard error, nine times in ten."""
+
+    SEEDS = range(64)
+
+    def test_the_curve_is_near_after_one_adaptation_and_nearer_after_six(self) -> None:
+        errors = np.array([curve_errors(easy_run(seed), easy()) for seed in self.SEEDS])
+        # Six times the draws: their errors have a ratio of 2.4, and one in two runs at most gets no nearer by chance.
+        assert_rate(int(np.sum(errors[:, -1] < errors[:, 0])), len(self.SEEDS), at_least=0.75)
+
+    def test_error_of_log_z_is_as_reported(self) -> None:
+        # The trapezoid has a bias of its own, and halves of one chain are not quite independent.
+        assert_scores(
+            [score(easy_run(seed), easy()) for seed in self.SEEDS], df=HALVES - 1, spread=(0.7, 1.5), bias=0.4
+        )
 
 
+@pytest.mark.slow
+class TestTheHardCase:
+    def test_the_curve_is_far_off_at_first_and_found_later(self) -> None:
+        for seed in range(8):
+            errors = curve_errors(hard_run(seed), hard())
+            assert errors[-1] < 0.5 * errors[0]
+            assert_close(score(hard_run(seed), hard()), 0.0, 1.0, df=HALVES - 1)
+
+    def test_a_run_that_never_saw_the_target_says_so(self) -> None:
+        def one(seed: int) -> Run:
+            return run_paper(hard().model, seed=seed, settings=PAPER.replace(stop=False, adaptations=1))
+
+        run = first_that(lambda made: made.target.shape[1] == 0, one)
+        assert not run.diagnostics.converged
+        assert any("lam = 1" in message for message in run.diagnostics.warnings)
+        fit = Fit.from_run(run, hard().model, seed=0, settings=PAPER)
+        assert fit.posterior.sizes["draw"] == 0
+
+
+@pytest.mark.slow
 def test_unequal_modes_get_their_shares() -> None:
     mixture = gaussian_mixture([0.3, 0.7], [[-4.0], [5.0]], scales=[0.5, 1.0])
-    settings = ALL_ADAPTATIONS.replace(adaptations=5, chains=8, draws=6000)
-    runs = [run_paper(mixture.model, seed=seed, settings=settings) for seed in range(2)]
-    shares = np.array([np.mean(chain > 0) for run in runs for chain in run.target[..., 0]])
-    se = shares.std(ddof=1) / np.sqrt(len(shares))
-    assert abs(shares.mean() - 0.7) < 4 * se
-    assert se < 0.05
-    z = [run.log_z.mean[-1] / run.log_z.stderr[-1] for run in runs]
-    assert np.max(np.abs(z)) < 4.0
+    settings = PAPER.replace(stop=False, adaptations=5, chains=8, draws=6000)
+    for seed in range(4):
+        run = run_paper(mixture.model, seed=seed, settings=settings)
+        assert_mean(run.target[..., 0] > 0, 0.7)
+        assert_close(run.log_z.mean[-1], 0.0, run.log_z.stderr[-1], df=2 * settings.chains - 1)
 
 
 HALF_LINE = GeometricPath(lambda x: -0.5 * jnp.sum(x**2), lambda x: jnp.sum(jnp.log(x) - x))
@@ -177,4 +174,4 @@ def test_no_start_is_an_error_of_the_base() -> None:
 )
 def test_settings_that_cannot_work_are_refused(changes: dict[str, int], named: str) -> None:
     with pytest.raises(InputError, match=named):
-        run_paper(problem("easy").model, seed=0, settings=PAPER.replace(**changes))
+        run_paper(easy().model, seed=0, settings=PAPER.replace(**changes))

@@ -1,4 +1,7 @@
-"""temper() end to end on problems with exact answers: honest errors, right shares, and verdicts to believe."""
+"""temper() end to end on problems with exact answers: right within its errors, with a verdict to believe.
+
+One run is in the fast tier; many seeds, and the kinds of bases, are slow.
+"""
 
 from __future__ import annotations
 
@@ -9,245 +12,258 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy import stats
-from tempered import BUDGET, DATA, fit, named_model, problem, unsampled_model
+from tempered import BUDGET, DATA, assert_mean, converged, first_that, fit, named_model, problem, unsampled_model
 
 import pathtemp as pt
 from pathtemp.errors import InputError
 from pathtemp.testing import gaussian_mixture
+from pathtemp.testing.calibration import ENOUGH, FALSE_ALARM, assert_close, assert_rate, assert_scores
 
-SEEDS = range(8)
-
-
-def assert_honest(z: np.ndarray) -> None:
-    """Scores that are centred, and neither too wide (errors too small) nor too narrow (errors too large)."""
-    n = len(z)
-    assert abs(np.mean(z)) * np.sqrt(n) < 3.5
-    assert stats.chi2.sf(np.sum(z**2), n) > 1e-4
-    assert stats.chi2.cdf(np.sum(z**2), n) > 1e-4
+SHARE = 0.7
+"""Of the mode at 8 of the asymmetric pair; the other is at -8."""
 
 
-def log_z_scores(name: str) -> np.ndarray:
-    evidence = [fit(name, seed).log_marginal_likelihood for seed in SEEDS]
-    return np.array([(e.value - problem(name).log_z_end) / e.se for e in evidence])
+def right_mode(made: pt.Fit) -> tuple[float, float]:
+    """Share of the mode at 8, and its standard error."""
+    assert made.modes is not None
+    at = int(np.argmax(made.modes.centre["theta"][:, 0]))
+    return float(made.modes.share[at]), float(made.modes.share_se[at])
 
 
-def positive_share(name: str) -> np.ndarray:
-    return np.array([float((fit(name, seed).posterior["theta"] > 0).mean()) for seed in SEEDS])
+class TestOneRun:
+    def test_log_z_is_right(self) -> None:
+        value, se = fit().log_marginal_likelihood
+        assert_close(value, problem("mixture_1d").log_z_end, se)
 
+    def test_both_modes_have_their_shares(self) -> None:
+        made = fit()
+        assert made.modes is not None
+        assert len(made.modes) == 2
+        share, se = right_mode(made)
+        assert_close(share, SHARE, se)
+        assert_mean(made.posterior["theta"].values[..., 0] > 0, SHARE)
 
-@pytest.mark.parametrize(("name", "share"), [("cauchy_pair", 0.5), ("mixture_1d", 0.7)])
-class TestTwoModes:
-    def test_log_z_errors_are_honest(self, name: str, share: float) -> None:
-        assert_honest(log_z_scores(name))
-        assert all(fit(name, seed).log_marginal_likelihood.se < 0.06 for seed in SEEDS)
+    def test_draws_within_a_mode_have_its_law(self) -> None:
+        theta = fit().posterior["theta"].values[..., 0]
+        for centre, scale, here in ((8.0, 1.5, theta > 0), (-8.0, 0.5, theta < 0)):
+            assert_mean(theta, centre, here)
+            assert_mean((theta - centre) ** 2, scale**2, here)
 
-    def test_both_modes_have_their_shares(self, name: str, share: float) -> None:
-        shares = positive_share(name)
-        assert np.all(np.abs(shares - share) < 0.12)
-        assert abs(shares.mean() - share) < 4.0 * shares.std(ddof=1) / np.sqrt(len(shares))
+    def test_base_draws_have_the_law_of_the_base(self) -> None:
+        draws = fit().base["theta"].values.ravel()
+        assert stats.kstest(draws, "norm", args=(0.0, 8.0), method="asymp").pvalue > FALSE_ALARM
 
-    def test_the_whole_curve_is_right(self, name: str, share: float) -> None:
-        exact = problem(name).log_z
+    def test_the_whole_curve_is_right(self) -> None:
+        """Without a search for modes the path is that from the base as given, of which the curve is known."""
+        exact = problem("mixture_1d").log_z
         assert exact is not None
+        made = pt.temper(problem("mixture_1d").model, seed=0, budget=BUDGET, modes="off", progress=False)
+        assert made.modes is None
         lam = np.array([1e-3, 0.02, 0.2, 0.6, 1.0])
-        errors = np.array([fit(name, s).log_z(lam) - exact(lam) for s in SEEDS])
-        scores = errors / np.array([np.maximum(fit(name, s).log_z.se(lam), 0.01) for s in SEEDS])
-        assert np.all(np.abs(scores.mean(axis=0)) * np.sqrt(len(SEEDS)) < 4.0)
-        assert np.sqrt(np.mean(errors**2)) < 0.08
+        # Between its nodes the curve is a straight line, which may be off by a hundredth.
+        assert_close(made.log_z(lam), exact(lam), np.hypot(made.log_z.se(lam), 0.01))
 
-    def test_runs_are_converged_and_within_budget(self, name: str, share: float) -> None:
-        fits = [fit(name, seed) for seed in SEEDS]
-        assert sum(f.converged for f in fits) >= len(SEEDS) - 2
-        for f in fits:
-            assert f.counts.gradients <= 1.05 * BUDGET
-            assert f.diagnostics.tours > 100
-            assert f.converged == (not f.warnings)
+    def test_the_verdict_and_the_budget(self) -> None:
+        made = fit()
+        assert made.converged == (not made.warnings)
+        assert 0.5 * BUDGET < made.counts.gradients <= 1.05 * BUDGET
+        assert made.diagnostics.tours > 0
+        # The budget is four times what the problem needs: a run in ten fails a gate at most.
+        assert first_that(converged, fit).warnings == []
 
+    def test_the_path_is_what_was_sampled(self) -> None:
+        path, model = fit().path, problem("mixture_1d").model
+        lam, theta, delta = (path[k].values for k in ("lam", "theta0", "delta"))
+        i, j = 7, 11
+        point = jnp.array([theta[i, j]])
+        assert np.all((lam >= 0) & (lam <= 1))
+        assert np.any(lam == 0)
+        assert np.any(lam == 1)
+        if fit().modes is not None and not fit().modes.mixture:  # else the base is another
+            assert delta[i, j] == pytest.approx(float(model.log_target(point) - model.log_base(point)), rel=1e-9)
 
-def test_target_draws_have_the_law_of_the_target() -> None:
-    draws = np.concatenate([fit("mixture_1d", s).posterior["theta"].values.ravel() for s in SEEDS])
-    mode = draws[draws > 0]
-    # Moments inside one mode do not wait for jumps between modes.
-    assert mode.mean() == pytest.approx(8.0, abs=0.15)
-    assert mode.std() == pytest.approx(1.5, rel=0.06)
-    assert draws[draws < 0].std() == pytest.approx(0.5, rel=0.08)
+    def test_history_tells_the_story(self) -> None:
+        history = fit().history
+        phases = [record.phase for record in history if record.phase != "modes"]
+        assert phases[0] == "anneal"
+        assert phases.count("sample") >= 2
+        assert phases.index("sample") == len(phases) - phases.count("sample")
+        # A look for modes may climb from nowhere and cost nothing; a round never does.
+        assert np.all(np.diff([record.gradients for record in history if record.phase != "modes"]) > 0)
+        assert history[-1].log_z == pytest.approx(fit().log_marginal_likelihood.value)
 
-
-def test_base_draws_have_the_law_of_the_base() -> None:
-    draws = fit("cauchy_pair", 0).base["theta"].values.ravel()
-    assert stats.kstest(draws, "norm", args=(0.0, 5.0), method="asymp").pvalue > 1e-4
-
-
-def test_the_path_is_what_was_sampled() -> None:
-    path = fit("cauchy_pair", 0).path
-    lam, theta, delta = (path[k].values for k in ("lam", "theta0", "delta"))
-    model = problem("cauchy_pair").model
-    i, j = 7, 11
-    point = jnp.array([theta[i, j]])
-    assert delta[i, j] == pytest.approx(float(model.log_target(point) - model.log_base(point)), rel=1e-9)
-    assert np.all((lam >= 0) & (lam <= 1))
-    assert np.mean(lam == 0) > 0.03
-    assert np.mean(lam == 1) > 0.05
-
-
-def test_history_tells_the_story() -> None:
-    history = fit("cauchy_pair", 0).history
-    phases = [record.phase for record in history if record.phase != "modes"]
-    assert phases[0] == "anneal"
-    assert phases == sorted(phases, key=["anneal", "pin", "adapt", "sample"].index)
-    assert phases.count("sample") >= 2
-    # A look for modes may climb from nowhere and cost nothing; a round never does.
-    assert np.all(np.diff([record.gradients for record in history if record.phase != "modes"]) > 0)
-    assert history[-1].log_z == pytest.approx(fit("cauchy_pair", 0).log_marginal_likelihood.value)
+    def test_it_survives_a_file(self, tmp_path: Path) -> None:
+        made = fit()
+        made.save(tmp_path / "fit.nc")
+        back = pt.load(tmp_path / "fit.nc")
+        np.testing.assert_array_equal(back.posterior["theta"], made.posterior["theta"])
+        np.testing.assert_array_equal(back.path["lam"], made.path["lam"])
+        assert back.log_marginal_likelihood == made.log_marginal_likelihood
+        assert back.converged == made.converged
+        assert back.diagnostics.checks == made.diagnostics.checks
+        assert back.settings == made.settings
+        with pytest.raises(InputError, match="extend"):
+            back.extend(draws=1)
 
 
+@pytest.mark.slow
+class TestManySeeds:
+    """128 runs show errors of half or twice their size, and a bias of one standard error, 998 times in 1000."""
+
+    @staticmethod
+    @cache
+    def fits() -> list[pt.Fit]:
+        return [fit(seed) for seed in range(ENOUGH)]
+
+    def test_errors_of_log_z_are_honest(self) -> None:
+        evidence = [made.log_marginal_likelihood for made in self.fits()]
+        assert_scores([(e.value - problem("mixture_1d").log_z_end) / e.se for e in evidence])
+
+    def test_errors_of_shares_are_honest(self) -> None:
+        shares = np.array([right_mode(made) for made in self.fits() if len(made.modes or ()) == 2])
+        assert_rate(len(shares), ENOUGH, at_least=0.98)
+        assert_scores((shares[:, 0] - SHARE) / shares[:, 1])
+
+    def test_nearly_all_say_that_they_have_converged(self) -> None:
+        assert_rate(sum(made.converged for made in self.fits()), ENOUGH, at_least=0.9)
+
+
+@pytest.mark.slow
 def test_unequal_supports() -> None:
-    fits = [fit("uniform_supports", seed) for seed in range(4)]
-    scores = [(f.log_marginal_likelihood.value + np.log(2.0)) / f.log_marginal_likelihood.se for f in fits]
-    assert_honest(np.array(scores))
-    for f in fits:
-        draws = f.posterior["theta"].values
+    def run(seed: int) -> pt.Fit:
+        return pt.temper(problem("uniform_supports").model, seed=seed, budget=BUDGET, progress=False)
+
+    # 32 runs show errors of a third of their size, or a bias of 1.5 of them.
+    fits = [run(seed) for seed in range(32)]
+    evidence = [made.log_marginal_likelihood for made in fits]
+    assert_scores([(e.value + np.log(2.0)) / e.se for e in evidence])
+    for made in fits:
+        draws = made.posterior["theta"].values
         assert np.all((draws > 0) & (draws < 2))
-        assert np.all(np.isfinite(f.log_z.mean))
-        assert f.diagnostics.rejections > 0
-        assert float(f.log_z(0.5)) == pytest.approx(-np.log(2.0), abs=0.15)
-        assert np.any(np.isneginf(f.path["delta"].values))
-    pooled = np.concatenate([f.posterior["theta"].values.ravel() for f in fits])
-    assert pooled.mean() == pytest.approx(1.0, abs=0.05)
+        assert np.all(np.isfinite(made.log_z.mean))
+        # The target has density on half of the base: hardly a round goes by without a move out of it.
+        assert made.diagnostics.rejections > 0
+        assert np.any(np.isneginf(made.path["delta"].values))
+        assert_close(made.log_z(0.5), -np.log(2.0), made.log_z.se(0.5))
+        assert_mean(draws[..., 0], 1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("modes", [1, 2])
 def test_a_base_that_is_only_a_density(modes: int) -> None:
     model, log_z = unsampled_model(modes)
     fits = [pt.temper(model, seed=seed, budget=70_000, progress=False) for seed in range(4)]
-    scores = [(f.log_marginal_likelihood.value - log_z) / f.log_marginal_likelihood.se for f in fits]
-    assert_honest(np.array(scores))
-    pooled = np.concatenate([f.posterior["theta"].values.reshape(-1, 2) for f in fits])
-    if modes == 2:
-        assert np.mean(pooled[:, 0] > 0) == pytest.approx(0.75, abs=0.04)
-    else:
-        np.testing.assert_allclose(pooled.mean(axis=0), [3.0, -2.0], atol=0.05)
-    for f in fits:
-        assert not f.exact_base
-        assert {"base"} <= {check.name for check in f.diagnostics.checks}
+    for made in fits:
+        value, se = made.log_marginal_likelihood
+        assert_close(value, log_z, se)
+        theta = made.posterior["theta"].values
+        if modes == 2:
+            assert_mean(theta[..., 0] > 0, 0.75)
+        else:
+            assert_mean(theta[..., 0], 3.0)
+            assert_mean(theta[..., 1], -2.0)
+        assert not made.exact_base
+        assert {"base"} <= {check.name for check in made.diagnostics.checks}
         # Draws at lam = 0 are the chains' own.
-        base = f.base["theta"].values.reshape(-1, 2)
-        np.testing.assert_allclose(base.mean(axis=0), 1.0, atol=0.6)
-        np.testing.assert_allclose(base.std(axis=0), 4.0, rtol=0.15)
-    assert sum(f.converged for f in fits) >= 3
+        base = made.base["theta"].values
+        for axis in range(2):
+            assert_mean(base[..., axis], 1.0)
+            assert_mean((base[..., axis] - 1.0) ** 2, 16.0)
+    assert any(made.converged for made in fits)
 
 
+@pytest.mark.slow
 class TestNamedVariables:
     @staticmethod
     @cache
-    def fits() -> list[pt.Fit]:
-        return [pt.temper(named_model()[0], seed=seed, budget=BUDGET, progress=False) for seed in range(4)]
+    def fit() -> pt.Fit:
+        return pt.temper(named_model()[0], seed=0, budget=BUDGET, progress=False)
 
     def test_posterior_has_names_shapes_and_constraints(self) -> None:
-        posterior = self.fits()[0].posterior
+        posterior = self.fit().posterior
         assert set(posterior.data_vars) == {"mu", "tau", "b"}
         assert posterior["mu"].dims == ("chain", "draw")
         assert posterior["b"].shape[2:] == (2,)
         assert bool((posterior["tau"] > 0).all())
-        assert set(self.fits()[0].base.data_vars) == {"mu", "tau", "b"}
+        assert set(self.fit().base.data_vars) == {"mu", "tau", "b"}
 
     def test_log_z(self) -> None:
-        evidence = [f.log_marginal_likelihood for f in self.fits()]
-        assert_honest(np.array([(e.value - named_model()[1]) / e.se for e in evidence]))
+        value, se = self.fit().log_marginal_likelihood
+        assert_close(value, named_model()[1], se)
 
     def test_moments(self) -> None:
-        precision = 1 / 25 + 3
-        means = {"mu": DATA.sum() / precision, "tau": 2.0 * np.sqrt(2 / np.pi)}
-        for name, mean in means.items():
-            by_seed = [float(f.posterior[name].mean()) for f in self.fits()]
-            assert np.mean(by_seed) == pytest.approx(mean, abs=0.06)
-        sd = float(np.sqrt(np.mean([f.posterior["mu"].var() for f in self.fits()])))
-        assert sd == pytest.approx(precision**-0.5, rel=0.08)
-        np.testing.assert_allclose(
-            np.mean([f.posterior["b"].mean(("chain", "draw")) for f in self.fits()], axis=0), 1.0, atol=0.06
-        )
+        posterior, precision = self.fit().posterior, 1 / 25 + 3
+        mean = DATA.sum() / precision
+        assert_mean(posterior["mu"].values, mean)
+        assert_mean((posterior["mu"].values - mean) ** 2, 1 / precision)
+        assert_mean(posterior["tau"].values, 2.0 * np.sqrt(2 / np.pi))
+        for axis in range(2):
+            assert_mean(posterior["b"].values[..., axis], 1.0)
 
 
+@pytest.mark.slow
 class TestWithoutABudget:
     @staticmethod
     @cache
     def fit() -> pt.Fit:
-        return pt.temper(problem("cauchy_pair").model, seed=3, progress=False)
+        def run(seed: int) -> pt.Fit:
+            return pt.temper(problem("mixture_1d").model, seed=seed, progress=False)
 
-    def test_stops_by_itself_with_all_draws_and_converged(self) -> None:
-        f = self.fit()
-        assert f.converged
-        assert f.warnings == []
-        assert f.posterior["theta"].shape == (64, 64, 1)
-        assert f.counts.gradients < 500_000
-        assert f.log_marginal_likelihood.se <= 0.02
-        error = f.log_marginal_likelihood.value - problem("cauchy_pair").log_z_end
-        assert abs(error) < 4.0 * f.log_marginal_likelihood.se
+        return first_that(converged, run)
+
+    def test_stops_by_itself_with_all_draws(self) -> None:
+        made = self.fit()
+        assert made.posterior["theta"].shape == (64, 64, 1)
+        assert made.counts.gradients < 1_000_000
+        assert made.log_marginal_likelihood.se <= 0.02
+        value, se = made.log_marginal_likelihood
+        assert_close(value, problem("mixture_1d").log_z_end, se)
 
     def test_extend_adds_draws_and_goes_on(self) -> None:
         first = self.fit()
         before = first.posterior["theta"].values.copy()
         more = first.extend(draws=20)
         assert more.posterior["theta"].shape == (64, 84, 1)
-        assert np.all(np.abs(more.posterior["theta"].values) > 0)
         assert more.counts.gradients > first.counts.gradients
         assert more.path.sizes["iteration"] > first.path.sizes["iteration"]
         assert more.diagnostics.tours > first.diagnostics.tours
-        assert more.log_marginal_likelihood.se <= 1.05 * first.log_marginal_likelihood.se
         assert len(more.history) > len(first.history)
-        # The draws are the latest of each chain: new ones, and as many of the old as there is room for before them.
-        assert not np.array_equal(more.posterior["theta"].values[:, -1], before[:, -1])
+        assert not np.isin(more.posterior["theta"].values[:, -1], before).any()
         np.testing.assert_array_equal(first.posterior["theta"].values, before)
-        assert more.converged
-
-    def test_a_real_fit_survives_a_file(self, tmp_path: Path) -> None:
-        f = self.fit()
-        f.save(tmp_path / "fit.nc")
-        back = pt.load(tmp_path / "fit.nc")
-        np.testing.assert_array_equal(back.posterior["theta"], f.posterior["theta"])
-        np.testing.assert_array_equal(back.path["lam"], f.path["lam"])
-        assert back.log_marginal_likelihood == f.log_marginal_likelihood
-        assert back.converged == f.converged
-        assert back.diagnostics.checks == f.diagnostics.checks
-        assert back.settings == f.settings
-        with pytest.raises(InputError, match="extend"):
-            back.extend(draws=1)
+        value, se = more.log_marginal_likelihood
+        assert_close(value, problem("mixture_1d").log_z_end, se)
 
 
-@cache
-def far_modes() -> pt.Model:
-    """Narrow modes 15 base scales away, to either side."""
-    return gaussian_mixture([0.4, 0.6], [[-15.0], [15.0]], scales=0.05, base_scale=1.0).model
+def wrong(made: pt.Fit, share: float) -> bool:
+    """Whether the share of theta > 20 or log z = 0 is off by more than any error that the run reports."""
+    value, se = made.log_marginal_likelihood
+    found = made.posterior["theta"].values[..., 0] > 20.0
+    return abs(value) > 6.0 * se + 0.1 or abs(found.mean() - share) > 0.25
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_a_hopeless_run_says_so(seed: int) -> None:
-    """The budget is enough to go back and forth to one of the modes: the other is lost, or hardly seen."""
-    f = pt.temper(far_modes(), seed=seed, budget=20_000, progress=False)
-    assert not f.converged
-    assert f.warnings
-    for warning in f.warnings:
-        assert warning.endswith(".")
-        assert len(warning.split()) > 6
-    assert "NOT converged" in repr(f)
-    assert f.warnings[0][:40] in str(f.summary())
+@pytest.mark.slow
+class TestVerdicts:
+    """Narrow modes far from the base: a run that says that it has converged has them with their shares."""
 
+    @pytest.mark.parametrize("budget", [20_000, 80_000])
+    def test_a_run_that_says_converged_is_right(self, budget: int) -> None:
+        model = gaussian_mixture([0.5, 0.5], [[0.0], [30.0]], scales=[1.0, 0.3], base_scale=8.0).model
+        fits = [pt.temper(model, seed=seed, budget=budget, progress=False) for seed in range(16)]
+        # Sixteen runs show a rate of false verdicts of one in two; one in a hundred is allowed.
+        assert_rate(sum(made.converged and wrong(made, 0.5) for made in fits), len(fits), at_most=0.01)
+        for made in fits:
+            for warning in made.warnings:
+                assert warning.endswith(".")
+                assert len(warning.split()) > 6
+            assert ("NOT converged" in repr(made)) is not made.converged
+        if budget > 20_000:
+            # Without this nothing is said by a verdict that is always no.
+            assert_rate(sum(made.converged for made in fits), len(fits), at_least=0.5)
 
-@pytest.mark.parametrize("seed", range(3))
-def test_a_mode_that_no_start_reaches_is_not_called_converged(seed: int) -> None:
-    """One wide mode where the base is and a narrow one outside it: the budget is enough for the first alone."""
-    f = pt.temper(one_sided(), seed=seed, budget=20_000, progress=False)
-    found = float((f.posterior["theta"] > 20).mean())
-    assert not f.converged or found > 0.1
-
-
-@cache
-def one_sided() -> pt.Model:
-    return gaussian_mixture([0.5, 0.5], [[0.0], [30.0]], scales=[1.0, 0.3], base_scale=8.0).model
-
-
-def test_asking_for_more_draws_than_the_budget_gives_is_said() -> None:
-    f = pt.temper(problem("cauchy_pair").model, seed=1, budget=BUDGET, draws=1000, progress=False)
-    assert not f.converged
-    assert any("asked for" in warning for warning in f.warnings)
-    assert f.posterior.sizes["draw"] < 1000
+    def test_asking_for_more_draws_than_the_budget_gives_is_said(self) -> None:
+        """A chain makes at most 625 iterations within the budget."""
+        made = pt.temper(problem("mixture_1d").model, seed=1, budget=BUDGET, draws=1000, progress=False)
+        assert not made.converged
+        assert any("asked for" in warning for warning in made.warnings)
+        assert made.warnings[0][:40] in str(made.summary())
+        assert made.posterior.sizes["draw"] < 1000

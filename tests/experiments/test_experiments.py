@@ -15,6 +15,7 @@ from experiments.__main__ import main
 from experiments.common import Experiment, Row, Table, carry_out, column, kept, panels, read, where
 from experiments.names import NAMES, experiment
 from pathtemp.errors import InputError
+from pathtemp.testing.calibration import assert_close
 
 RESULTS = Path(__file__).parents[2] / "experiments" / "results"
 
@@ -39,6 +40,7 @@ def test_cells_are_computed_once_and_a_stopped_run_goes_on(tmp_path: Path) -> No
     assert len(kept(file, table, quick=True)) == 4
 
 
+@pytest.mark.slow
 def test_two_processes_write_what_one_does(tmp_path: Path) -> None:
     names = ["link", "logz_and_tempering", "--quick", "--out"]
     main([*names, str(tmp_path / "one")])
@@ -121,6 +123,7 @@ def test_a_poor_fit_of_a_small_log_z_is_enough_and_a_good_one_of_a_large_is_not(
     assert large["seen"] < 0.2
 
 
+@pytest.mark.slow
 def test_rows_of_the_beta_binomial_hold_errors_against_the_truth() -> None:
     rows = beta_binomial._errors("easy/rao_blackwell/0", True)
     assert [row["adaptation"] for row in rows] == [1, 2, 3, 4]
@@ -131,10 +134,13 @@ def test_rows_of_the_beta_binomial_hold_errors_against_the_truth() -> None:
 def test_mixing_of_exact_draws_of_the_flower_is_perfect() -> None:
     exact = flower.problem(40).sample_target(np.random.default_rng(0), 4000).reshape(4, 1000, 2)
     facts = flower._facts(exact, 1, 1.0)
+    # Of eight half chains of 500 the square exceeds 1 by a five-hundredth of chi2(7) / 7; a fiftieth of 11 of them is
+    # never seen. Each petal has a hundred draws on average.
     assert max(facts["rhat_x"], facts["rhat_y"]) < 1.01
     assert facts["petals"] == 40
 
 
+@pytest.mark.slow
 def test_one_run_of_the_horseshoe_gives_both_regressions() -> None:
     sampled = horseshoe._one_run(4, 0, True, a_min=0.45)
     kept = 4 * (125 + 125)
@@ -165,8 +171,7 @@ def test_the_topic_model_has_the_density_of_its_base() -> None:
     draws = jax.vmap(model.sample_base)(jax.random.split(jax.random.key(0), 20_000))
     # The score of a density has mean zero under it.
     score = np.asarray(jax.vmap(jax.grad(model.log_base))(draws))
-    z = score.mean(axis=0) / score.std(axis=0) * np.sqrt(len(score))
-    assert np.max(np.abs(z)) < 5.0
+    assert_close(score.mean(axis=0), 0.0, score.std(axis=0) / np.sqrt(len(score)))
     # A corpus of one certain word has likelihood one under any topics.
     certain = lda.model_of(lda.Corpus(np.array([[4.0], [2.0]])))
     x = jnp.linspace(-2.0, 1.0, certain.dim)

@@ -7,7 +7,15 @@ import numpy as np
 import pytest
 
 from pathtemp.modes.ascent import CHUNK, LANES, LEG, ascend
-from pathtemp.modes.local import from_covariance, local_law
+from pathtemp.modes.local import Local, from_covariance, local_law
+from pathtemp.testing.calibration import assert_rate
+
+
+def covariance_of(law: Local) -> np.ndarray:
+    """Of the linear map that spreads standard normals out."""
+    dim = len(law.centre)
+    columns = law.spread_out(np.eye(dim)) - law.spread_out(np.zeros((dim, dim)))
+    return np.asarray(columns.T @ columns)
 
 
 def banana(x):
@@ -17,7 +25,7 @@ def banana(x):
 def test_most_arrive_at_the_top_of_a_bent_ridge() -> None:
     starts = np.random.default_rng(0).normal(scale=3.0, size=(50, 2))
     ends = ascend(banana, starts, scale=np.full(2, 3.0), most_gradients=1e5)
-    assert np.mean(np.all(np.abs(ends.theta) < 0.1, axis=1)) > 0.7
+    assert_rate(int(np.sum(np.all(np.abs(ends.theta) < 0.1, axis=1))), len(starts), at_least=0.8)
     assert ends.gradients % (LANES * CHUNK) == 0
 
 
@@ -119,9 +127,9 @@ def test_local_law_is_the_inverse_curvature() -> None:
     )
     assert spent == 7
     assert not law.flat
-    z = np.random.default_rng(0).normal(size=(200_000, 3))
-    np.testing.assert_allclose(np.cov(law.spread_out(z).T), covariance, rtol=0.02, atol=2e-5)
-    np.testing.assert_allclose(law.standardise(law.spread_out(z[:5])), z[:5], atol=1e-9)
+    z = np.random.default_rng(0).normal(size=(5, 3))
+    np.testing.assert_allclose(covariance_of(law), covariance, rtol=1e-3, atol=1e-6)
+    np.testing.assert_allclose(law.standardise(law.spread_out(z)), z, atol=1e-9)
     truth = 7.0 + 0.5 * np.linalg.slogdet(2 * np.pi * covariance)[1]
     assert abs(law.log_evidence - truth) < 1e-4
 
@@ -179,5 +187,4 @@ def test_rank_is_what_is_needed() -> None:
     assert len(from_covariance(np.zeros(50), 3.0 * np.eye(50), 0.0).gain) == 0
     one = np.eye(50) + np.ones((50, 50))
     law = from_covariance(np.zeros(50), one, 0.0)
-    z = np.random.default_rng(1).normal(size=(100_000, 50))
-    np.testing.assert_allclose(np.cov(law.spread_out(z).T), one, atol=0.05)
+    np.testing.assert_allclose(covariance_of(law), one, atol=1e-9)

@@ -11,6 +11,7 @@ from pathtemp import testing
 from pathtemp.modes.search import Search, base_stream, find_modes, spread_over_levels
 from pathtemp.modes.shares import mode_shares
 from pathtemp.paths.geometric import GeometricPath
+from pathtemp.testing.calibration import assert_scores
 
 
 def searched(problem: testing.Problem, *, seed: int = 0, scan: int = 16384) -> Search:
@@ -130,5 +131,4 @@ def test_standard_errors_of_shares_are_honest() -> None:
         tours = np.stack([np.repeat(np.arange(60), n)[:200] for n in length])
         share, se, _ = mode_shares(labels, tours, 2)
         z.append((share[1] - 0.3) / se[1])
-    assert 0.85 < np.std(z) < 1.15
-    assert abs(np.mean(z)) < 0.25
+    assert_scores(z)

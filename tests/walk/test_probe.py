@@ -1,0 +1,87 @@
+"""The look beyond an interval: mass there shows, with its size and its place, and where there is none nothing does."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import stats
+
+from pathtemp.paths.function import FunctionPath
+from pathtemp.run import Counts
+from pathtemp.settings import Settings
+from pathtemp.walk.engine import CELLS, Walk
+from pathtemp.walk.learn import flat_chart
+from pathtemp.walk.probe import LARGEST, PLACES, check_beyond
+from pathtemp.walk.targets import TargetMarginal
+
+INTERVAL = (-5.0, 5.0)
+CHAINS = 16
+
+
+def log_q(theta: jax.Array, lam: jax.Array, share: jax.Array, place: jax.Array) -> jax.Array:
+    """lam ~ (1 - share) normal(0, 1) + share normal(place, .7); theta given lam of scale exp(lam / 2)."""
+    one = jnp.log1p(-share) - 0.5 * lam**2
+    two = jnp.log(share) - 0.5 * ((lam - place) / 0.7) ** 2 - jnp.log(0.7)
+    return jnp.logaddexp(one, two) - 0.5 * jnp.sum((theta * jnp.exp(-0.5 * lam)) ** 2) - lam
+
+
+@cache
+def path() -> FunctionPath:
+    return FunctionPath(log_q)
+
+
+def walk(share: float, place: float) -> Walk:
+    """A walk on its exact transport, its chains at draws of theta given lam spread over the interval."""
+    rng = np.random.default_rng(0)
+    chart = flat_chart(INTERVAL, rng.normal(size=(100, 2)))
+    exact = np.tile(0.5 * chart.lam[:, None], (1, 2))
+    chart = replace(chart, location=np.zeros_like(exact), log_diagonal=exact)
+    lam = rng.uniform(*INTERVAL, CHAINS)
+    theta = np.exp(0.5 * lam)[:, None] * rng.normal(size=(CHAINS, 2))
+    args = (jnp.asarray(share), jnp.asarray(place))
+    settings = Settings(chains=CHAINS, iterations=4)
+    return Walk(path(), args, chart, (theta, lam), (0.0, 0.0), TargetMarginal("uniform"), settings, 0)
+
+
+def exact_log_z(share: float, place: float) -> np.ndarray:
+    lam = np.linspace(*INTERVAL, CELLS + 1)
+    return np.log((1 - share) * stats.norm.pdf(lam) + share * stats.norm.pdf(lam, place, 0.7))
+
+
+@pytest.mark.parametrize(("place", "said"), [(10.0, "near 10 on"), (-9.0, "near -9.06 on")])
+def test_a_mode_beyond_either_end_shows_with_its_size_and_place(place: float, said: str) -> None:
+    made = walk(0.2, place)
+    before = made.counts
+    check = check_beyond(made, exact_log_z(0.2, place))
+    assert not check.passed
+    # On the exact transport every orbit rises alike, so that the sum over the places has the error of quadrature alone.
+    assert check.value == pytest.approx(0.25, rel=0.02)
+    assert said in check.message
+    assert made.counts == before + Counts(0, 2 * CHAINS * (PLACES + 1))
+
+
+def test_nothing_shows_where_nothing_is() -> None:
+    check = check_beyond(walk(1e-9, 10.0), exact_log_z(1e-9, 10.0))
+    assert check.passed
+    assert check.message == ""
+    # The two tails of a normal beyond five standard deviations hold 6e-7; the sum counts the place at the edge whole.
+    assert check.value < 1e-5 < LARGEST
+
+
+def test_a_rise_along_single_orbits_is_no_mass() -> None:
+    """Of 16 orbits one rises far: the mean of the ratios is its own, and the middle one does not follow."""
+    made = walk(1e-9, 10.0)
+    theta = np.asarray(made.chains.theta).copy()
+
+    def lone(theta: jax.Array, lam: jax.Array, share: jax.Array, place: jax.Array) -> jax.Array:
+        return log_q(theta, lam, share, place) + jnp.where(theta[0] * jnp.exp(-0.5 * lam) > 20.0, lam**2, 0.0)
+
+    theta[3] = 30.0 * np.exp(0.5 * np.asarray(made.lam_of(made.chains.a))[3])
+    made.path = FunctionPath(lone)
+    made.chains = made.chains._replace(theta=jnp.asarray(theta))
+    assert check_beyond(made, exact_log_z(1e-9, 10.0)).passed
