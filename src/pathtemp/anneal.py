@@ -14,9 +14,10 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from scipy.special import ndtri
+from scipy.stats import rankdata
 
 from pathtemp._types import Array, FloatArray, IntArray
-from pathtemp.diagnostics import rhat_ess
 from pathtemp.kernels import hmc
 from pathtemp.kernels.transport import AffineMap, Transport
 from pathtemp.kernels.transported_hmc import jitter
@@ -62,6 +63,14 @@ class MovesShape:
     leapfrogs: int
     acceptance: float
     batch: int | None
+
+    def dearest(self, particles: int) -> int:
+        """Gradient evaluations that the moves of one level cost at most.
+
+        >>> MovesShape(moves=3, leapfrogs=4, acceptance=0.8, batch=None).dearest(64)
+        768
+        """
+        return self.moves * self.leapfrogs * particles
 
 
 def make_moves(path: GeometricPath, shape: MovesShape) -> Callable[..., Any]:
@@ -195,16 +204,20 @@ def equilibrate(
     *,
     full: bool,
     seed: int,
-    densities: int,
+    shape: MovesShape,
+    most_gradients: float = np.inf,
     calls: int = 60,
 ) -> tuple[FloatArray, FloatArray, float, Counts]:
     """Bring particles to the base by HMC at lam = 0, where the base is only a density.
 
-    Returns theta, energies, the R-hat of the second half over particles, and what it cost.
+    Returns theta, energies, the R-hat of the second half over particles, and what it cost: ``calls`` times the moves of
+    ``shape``, or as many as ``most_gradients`` pay for, and one at least. R-hat is NaN where those are too few to say.
     """
     log_step, spent = jnp.asarray(np.log(0.3)), Counts()
-    kept = []
+    kept: list[FloatArray] = []
     for call in range(calls):
+        if kept and spent.gradients + shape.dearest(len(theta)) > most_gradients:
+            break
         chart = chart_of(theta, full=full)
         new, new_energies, log_step, steps, _ = moves(
             np.uint32(seed),
@@ -216,10 +229,33 @@ def equilibrate(
             log_step,
         )
         theta, energies = np.asarray(new), np.asarray(new_energies)
-        spent = spent + Counts(int(steps) * len(theta), densities * len(theta))
+        spent = spent + Counts(int(steps) * len(theta), shape.moves * len(theta))
         kept.append(theta)
-    second_half = np.stack(kept[calls // 2 :], axis=1)
-    return theta, energies, rhat_ess(second_half)[0], spent
+    second_half = np.stack(kept[len(kept) // 2 :], axis=1)
+    return theta, energies, mixing(second_half), spent
+
+
+def mixing(draws: FloatArray) -> float:
+    """Worst R-hat of the ranks of (particle, draw, quantity), over particles and over the two halves of the draws.
+
+    Particles are many and their draws few, where an R-hat of split chains is far above one even for independent draws.
+    NaN where there are fewer than four draws.
+
+    >>> x = np.random.default_rng(0).standard_normal((64, 8, 1))
+    >>> apart = x + 3.0 * (np.arange(64) % 2)[:, None, None]
+    >>> mixing(x) < 1.1, mixing(apart) > 1.5, mixing(x[:, :3])
+    (True, True, nan)
+    """
+    count = draws.shape[1]
+    if count < 4:
+        return float("nan")
+    scores = ndtri((rankdata(draws.reshape(-1, draws.shape[2]), axis=0) - 0.375) / (draws[..., 0].size + 0.25))
+    scores = scores.reshape(draws.shape)
+    within = np.maximum(scores.var(axis=1, ddof=1).mean(axis=0), 1e-12)
+    middle = count // 2
+    drift = scores[:, middle:].mean(axis=(0, 1)) - scores[:, :middle].mean(axis=(0, 1))
+    between = np.maximum(scores.mean(axis=1).var(axis=0, ddof=1), 0.5 * drift**2)
+    return float(np.sqrt(np.max((count - 1) / count + between / within)))
 
 
 def anneal(
@@ -232,11 +268,12 @@ def anneal(
     seed: int,
     most_gradients: float,
     on_level: Callable[[float, int], None],
-    densities: int,
+    shape: MovesShape,
 ) -> tuple[list[Level], Counts]:
     """Carry particles from lam = 0 to lam = 1; returns the levels (the base first) and what they cost.
 
-    Stops early, short of lam = 1, when ``most_gradients`` are spent; the last level then says how far it came.
+    Stops early, short of lam = 1, where ``most_gradients`` do not pay for another level; the last one then says how far
+    it came. One level above the base is always made.
     """
     rng = np.random.default_rng(seed)
     count, dim = theta.shape
@@ -244,7 +281,9 @@ def anneal(
     in_theta = log_step + log_scale_of(chart_of(theta, full=full))
     levels = [Level(0.0, theta, energies, host_delta(energies), in_theta, 1.0)]
     spent = Counts()
-    while levels[-1].lam < 1.0 and len(levels) < MAX_LEVELS and spent.gradients < most_gradients:
+    while levels[-1].lam < 1.0 and len(levels) < MAX_LEVELS:
+        if len(levels) > 1 and spent.gradients + shape.dearest(count) > most_gradients:
+            break
         last = levels[-1]
         lam = next_lam(last.delta, last.lam, ess)
         log_weight = (lam - last.lam) * last.delta
@@ -273,6 +312,6 @@ def anneal(
                 float(acceptance),
             )
         )
-        spent = spent + Counts(int(steps) * count, densities * count)
+        spent = spent + Counts(int(steps) * count, shape.moves * count)
         on_level(lam, spent.gradients)
     return levels, spent

@@ -260,7 +260,11 @@ def check_base(rhat: float, *, highest: float = 1.1) -> Check:
     """The base, where it is only a density, was sampled well by HMC at lam = 0."""
     passed = bool(rhat < highest)
     message = (
-        f"The base has no sampler, and HMC on it at lam = 0 does not mix (R-hat {rhat:.2f} over starts): it is "
-        "multimodal, improper or badly scaled; give a base that can be sampled, or a simpler one."
+        f"The base has no sampler, and its share of the budget was too small for HMC at lam = 0 to show that it mixes; "
+        f"{MORE}, or give a base that can be sampled."
+        if np.isnan(rhat)
+        else f"The base has no sampler, and HMC on it at lam = 0 does not mix (R-hat {rhat:.2f} over starts): it is "
+        "multimodal, improper or badly scaled, or the budget is too small to get there; give a base that can be "
+        "sampled, or a simpler one, or a larger budget."
     )
     return Check("base", rhat, highest, passed, "" if passed else message)

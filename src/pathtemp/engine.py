@@ -143,8 +143,19 @@ class Engine:
         self.last_level: Level
         self._seed = np.uint32(seed)
 
-    def anneal(self, most_gradients: float, on_level: Callable[[float, int], None]) -> None:
-        """The annealing pass and the first fit of everything."""
+    def anneal(
+        self,
+        most_gradients: float,
+        on_level: Callable[[float, int], None],
+        *,
+        at_base: float = np.inf,
+        limit: float = np.inf,
+    ) -> None:
+        """The annealing pass and the first fit of everything.
+
+        ``at_base`` bounds what it may cost to come to a base that is only a density, ``limit`` all that the engine has
+        spent when the pass ends.
+        """
         settings, (theta, energies) = self.settings, self._start
         shape = MovesShape(settings.anneal_moves, max(4, self.leapfrogs), settings.acceptance, settings.batch)
         chart, zero = chart_of(theta, full=self.full), jnp.asarray(0.0)
@@ -157,7 +168,13 @@ class Engine:
         begin = time.perf_counter()
         if self.model.sample_base is None:
             theta, energies, self.base_rhat, spent = equilibrate(
-                compiled, theta, energies, full=self.full, seed=self.seed, densities=settings.anneal_moves
+                compiled,
+                theta,
+                energies,
+                full=self.full,
+                seed=self.seed,
+                shape=shape,
+                most_gradients=min(at_base, limit - self.counts.gradients),
             )
             self.counts = self.counts + spent
         levels, spent = anneal(
@@ -167,9 +184,9 @@ class Engine:
             full=self.full,
             ess=settings.anneal_ess,
             seed=self.seed,
-            most_gradients=most_gradients,
+            most_gradients=min(most_gradients, limit - self.counts.gradients),
             on_level=on_level,
-            densities=settings.anneal_moves,
+            shape=shape,
         )
         self.counts = self.counts + spent
         self.reached = levels[-1].lam

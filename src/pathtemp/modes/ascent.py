@@ -85,10 +85,12 @@ def ascend(
     scale: FloatArray,
     most_gradients: float,
     most_steps: int = MOST_STEPS,
+    room: float = np.inf,
 ) -> Ascents:
     """Climb from each of the ``starts`` (n, dim); ``scale`` (dim,) is the unit of each coordinate.
 
-    Once ``most_gradients`` are spent no further start is taken up. An ascent is given up after ``most_steps``.
+    Once ``most_gradients`` are spent no further start is taken up. An ascent is given up after ``most_steps``; those
+    under way are dropped, as if they had not been taken up, where ``room`` does not pay for their next steps.
 
     >>> ends = ascend(lambda x: -jnp.sum((x - 3.0) ** 2), np.zeros((2, 1)), scale=np.ones(1), most_gradients=1e4)
     >>> ends.arrived.tolist(), ends.theta.round(2).tolist()
@@ -104,11 +106,11 @@ def ascend(
     waiting, spent = list(range(count))[::-1], 0
     while True:
         for lane in np.flatnonzero(holds < 0):
-            if not waiting or spent + LANES * CHUNK > most_gradients:
+            if not waiting or spent + LANES * CHUNK > min(most_gradients, room):
                 break
             holds[lane] = waiting.pop()
             _place(lanes, int(lane), starts[holds[lane]] / scale)
-        if np.all(holds < 0):
+        if np.all(holds < 0) or spent + LANES * CHUNK > room:
             break
         lanes = jax.tree.map(np.array, climb(lanes, unit))
         spent += LANES * CHUNK

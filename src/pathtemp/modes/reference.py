@@ -28,6 +28,13 @@ WIDER = 3.0
 """Scale of the cover relative to that of all modes together."""
 
 MOST_GRADIENTS = 10_000
+"""Gradient evaluations of its search, where the budget does not say fewer."""
+
+LEAST_GRADIENTS = 1024 * len(RADII)
+"""Gradient evaluations of its search at least, enough for a few dozen starts at each scale."""
+
+SHARE = 0.2
+"""Share of the budget for its search."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +68,7 @@ class Reference:
     counts: Counts
 
 
-def reference(log_target: LogDensity, dim: int, *, seed: int) -> Reference:
+def reference(log_target: LogDensity, dim: int, *, seed: int, most_gradients: float = MOST_GRADIENTS) -> Reference:
     """A wide base for ``log_target`` on R^dim, from the modes that ascents around the origin find; warns how far.
 
     >>> made = reference(lambda x: -0.5 * jnp.sum((x - 50.0) ** 2), 2, seed=0)
@@ -72,9 +79,10 @@ def reference(log_target: LogDensity, dim: int, *, seed: int) -> Reference:
     rng = np.random.default_rng([seed, 5])
     far = Cover(jnp.zeros(dim), jnp.full(dim, RADII[-1]))
     search = Search(GeometricPath(far, log_target), scale=np.full(dim, RADII[1]), seed=seed)
+    search.room = most_gradients
     for radius in RADII:
         starts = radius * rng.standard_normal((BATCH, dim))
-        search.climb(starts, found_by="origin", random=True, most_gradients=MOST_GRADIENTS / len(RADII))
+        search.climb(starts, found_by="origin", random=True, most_gradients=most_gradients / len(RADII))
     laws = [law for law in search.laws if not law.flat]
     if not laws or search.hopeless:
         raise InputError(
@@ -95,12 +103,16 @@ def reference(log_target: LogDensity, dim: int, *, seed: int) -> Reference:
     return Reference(Cover(jnp.asarray(centre), jnp.asarray(scale)), about, search.counts)
 
 
-def with_reference(model: Model, *, seed: int) -> tuple[Model, Reference | None]:
-    """The model with a base: its own, or, where that is automatic, the one that is found now."""
+def with_reference(model: Model, *, seed: int, budget: float | None = None) -> tuple[Model, Reference | None]:
+    """The model with a base: its own, or, where that is automatic, the one that is found now.
+
+    ``budget`` are the gradient evaluations of the whole run, None where nobody said.
+    """
     if not isinstance(model.log_base, Automatic):
         return model, None
     check_density("target", model.log_target, model.dim)
-    found = reference(model.log_target, model.dim, seed=seed)
+    most = MOST_GRADIENTS if budget is None else float(np.clip(SHARE * budget, LEAST_GRADIENTS, MOST_GRADIENTS))
+    found = reference(model.log_target, model.dim, seed=seed, most_gradients=most)
     return with_cover(model, found.cover), found
 
 

@@ -13,7 +13,7 @@ from pathtemp._types import FloatArray, IntArray
 from pathtemp.evaluate import energies_of, exact_draws
 from pathtemp.modes.ascent import MOST_STEPS, BoolArray, ascend
 from pathtemp.modes.dedupe import near, same_mode
-from pathtemp.modes.local import Local, local_law
+from pathtemp.modes.local import Local, law_gradients, local_law
 from pathtemp.modes.parts import Parts, in_parts
 from pathtemp.modes.refine import log_normal, log_student, refine
 from pathtemp.modes.unseen import unseen_share
@@ -76,6 +76,8 @@ class Search:
         Spread of the base in each coordinate, (dim,).
     seed
         Of the local importance sampling.
+
+    ``room`` are the gradient evaluations that may still be spent, whatever a single call allows.
     """
 
     def __init__(self, path: GeometricPath, *, scale: FloatArray, seed: int) -> None:
@@ -86,12 +88,17 @@ class Search:
         self.given_up = 0
         self.scanned = 0
         self.counts = Counts()
+        self.room = np.inf
         self._rng = np.random.default_rng([seed % 2**32, 3])
 
     def log_target(self, theta: FloatArray) -> FloatArray:
         """Log density of the target at points (n, dim), counted."""
         self.counts = self.counts + Counts(0, len(theta))
         return energies_of(self.path, theta)[:, 1]
+
+    def _spend(self, gradients: int) -> None:
+        self.counts = self.counts + Counts(gradients, 0)
+        self.room -= gradients
 
     def climb(
         self,
@@ -107,9 +114,14 @@ class Search:
         ``random`` starts count for the estimate of what is unseen; starts picked for a reason do not.
         """
         ends = ascend(
-            self.path.log_target, theta, scale=self.scale, most_gradients=most_gradients, most_steps=most_steps
+            self.path.log_target,
+            theta,
+            scale=self.scale,
+            most_gradients=most_gradients,
+            most_steps=most_steps,
+            room=self.room,
         )
-        self.counts = self.counts + Counts(ends.gradients, 0)
+        self._spend(ends.gradients)
         new = []
         if random:
             made = int(np.count_nonzero(np.isfinite(ends.height)))
@@ -121,7 +133,7 @@ class Search:
                 continue
             end, height = ends.theta[i], float(ends.height[i])
             k = same_mode([mode.law for mode in self.modes], end, height, self.log_target)
-            if k is None and len(self.modes) < MOST_MODES:
+            if k is None and len(self.modes) < MOST_MODES and law_gradients(len(end)) <= self.room:
                 mode = self._describe(end, height, float(ends.spread[i]), found_by)
                 if mode.law.rise > HIGHEST_RISE:
                     self.given_up += random
@@ -137,7 +149,7 @@ class Search:
 
     def _describe(self, end: FloatArray, height: float, spread: float, found_by: str) -> Mode:
         law, gradients = local_law(self.path.log_target, end, height, scale=self.scale, spread=spread)
-        self.counts = self.counts + Counts(gradients, 0)
+        self._spend(gradients)
         return Mode(law, law.log_evidence, found_by, 0)
 
     def isolate(self) -> None:
@@ -149,8 +161,9 @@ class Search:
         if len(self.modes) < 2 or not fresh:
             return
         around = [self.modes[k].law.spread_out(self._rng.standard_normal((2, len(self.scale)))) for k in fresh]
-        ends = ascend(self.path.log_target, np.concatenate(around), scale=self.scale, most_gradients=np.inf)
-        self.counts = self.counts + Counts(ends.gradients, 0)
+        starts = np.concatenate(around)
+        ends = ascend(self.path.log_target, starts, scale=self.scale, most_gradients=np.inf, room=self.room)
+        self._spend(ends.gradients)
         for i, k in enumerate(fresh):
             law, pair = self.modes[k].law, slice(2 * i, 2 * i + 2)
             level = np.abs(ends.height[pair] - law.height) < SAME_HEIGHT
