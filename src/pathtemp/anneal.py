@@ -19,10 +19,11 @@ from scipy.stats import rankdata
 
 from pathtemp._types import Array, FloatArray, IntArray
 from pathtemp.kernels import hmc
+from pathtemp.kernels.rejected import Rejected, rejected_at, together
 from pathtemp.kernels.transport import AffineMap, Transport
 from pathtemp.kernels.transported_hmc import jitter
 from pathtemp.learn import fit_transport, median_spread, shrink_scales
-from pathtemp.paths.geometric import LOG_ZERO, GeometricPath, log_density
+from pathtemp.paths.geometric import LOG_ZERO, GeometricPath, as_energies, log_density
 from pathtemp.run import Counts
 
 MAX_LEVELS = 5000
@@ -76,7 +77,8 @@ class MovesShape:
 def make_moves(path: GeometricPath, shape: MovesShape) -> Callable[..., Any]:
     """The function that moves all particles at one lam, to be jitted.
 
-    ``(seed, number, theta, energies, lam, chart, log_step) -> (theta, energies, log_step, leapfrogs, acceptance)``
+    ``(seed, number, theta, energies, lam, chart, log_step) -> (theta, energies, log_step, leapfrogs, acceptance,
+    rejected)``
     """
 
     def run(
@@ -96,7 +98,7 @@ def make_moves(path: GeometricPath, shape: MovesShape) -> Callable[..., Any]:
             key_shared, key_particles = jax.random.split(jax.random.fold_in(key, i))
             steps = jax.random.randint(key_shared, (), 1, shape.leapfrogs + 1)
 
-            def one(inputs: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+            def one(inputs: tuple[Array, Array, Array]) -> tuple[Array, Array, Array, Rejected]:
                 index, theta, energies = inputs
                 key_uniform, key_momentum = jax.random.split(jax.random.fold_in(key_particles, index))
                 u = jax.random.uniform(key_uniform, (2,))
@@ -105,7 +107,8 @@ def make_moves(path: GeometricPath, shape: MovesShape) -> Callable[..., Any]:
                 proposal = hmc.propose(
                     momentum, chart.inverse(theta), chart, lambda x: path.gradient(x, lam), step, steps
                 )
-                proposed = path.energies(proposal.theta)
+                values = path.values(proposal.theta)
+                proposed = as_energies(values)
                 ratio = log_density(proposed, lam) - log_density(energies, lam) + proposal.kinetic_fall
                 probability = hmc.acceptance(ratio)
                 accepted = u[1] < probability
@@ -113,21 +116,22 @@ def make_moves(path: GeometricPath, shape: MovesShape) -> Callable[..., Any]:
                     jnp.where(accepted, proposal.theta, theta),
                     jnp.where(accepted, proposed, energies),
                     probability,
+                    rejected_at(values[None], proposal.theta[None], lam[None]),
                 )
 
             particles = (indices, theta, energies)
             if shape.batch is None or shape.batch >= theta.shape[0]:
-                theta, energies, probability = jax.vmap(one)(particles)
+                theta, energies, probability, rejected = jax.vmap(one)(particles)
             else:
-                theta, energies, probability = jax.lax.map(one, particles, batch_size=shape.batch)
+                theta, energies, probability, rejected = jax.lax.map(one, particles, batch_size=shape.batch)
             # Behind a barrier the sum has one order, however the particles are batched.
             mean = jnp.mean(jax.lax.optimization_barrier(probability))
-            return (theta, energies, log_step + 0.7 * (mean - shape.acceptance)), (steps, mean)
+            return (theta, energies, log_step + 0.7 * (mean - shape.acceptance)), (steps, mean, together(rejected))
 
-        (theta, energies, log_step), (steps, mean) = jax.lax.scan(
+        (theta, energies, log_step), (steps, mean, rejected) = jax.lax.scan(
             body, (theta, energies, log_step), jnp.arange(shape.moves)
         )
-        return theta, energies, log_step, jnp.sum(steps), jnp.mean(mean)
+        return theta, energies, log_step, jnp.sum(steps), jnp.mean(mean), together(rejected)
 
     return run
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from pathtemp._types import FloatArray, IntArray
-from pathtemp.run import Check
+from pathtemp.run import Check, Rejections
 
 BINS = 20
 """Bins of position along the path for coverage."""
@@ -254,6 +254,17 @@ def check_precision(se: float, *, highest: float = 1.0) -> Check:
         f"The standard error of log z(1) is {se:.2g}, more than {highest}: the path has hardly been crossed; {MORE}."
     )
     return Check("log z error", se, highest, passed, "" if passed else message)
+
+
+def check_nan(rejected: Rejections, *, most: float = 1e-3) -> Check:
+    """The log densities were numbers, or -inf, almost everywhere."""
+    share = rejected.nan / max(rejected.evaluations, 1)
+    message = (
+        f"The log density was NaN at {rejected.nan:,} of {rejected.evaluations:,} points ({100 * share:.2g}%), "
+        f"{rejected.where_nan}: such points count as zero density, and what mass they should hold is missing; mend the "
+        "density, or let it return -inf where it is zero."
+    )
+    return Check("NaN", share, most, share <= most, "" if share <= most else message)
 
 
 def check_base(rhat: float, *, highest: float = 1.1) -> Check:

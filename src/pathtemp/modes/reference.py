@@ -12,7 +12,7 @@ import numpy as np
 from pathtemp._types import Array, FloatArray, Key, LogDensity
 from pathtemp.bases import Automatic
 from pathtemp.errors import InputError
-from pathtemp.inputs import check_density
+from pathtemp.inputs import check_density, naming
 from pathtemp.model import Model
 from pathtemp.modes.search import BATCH, Search
 from pathtemp.paths.geometric import GeometricPath
@@ -112,7 +112,8 @@ def with_reference(model: Model, *, seed: int, budget: float | None = None) -> t
         return model, None
     check_density("target", model.log_target, model.dim)
     most = MOST_GRADIENTS if budget is None else float(np.clip(SHARE * budget, LEAST_GRADIENTS, MOST_GRADIENTS))
-    found = reference(model.log_target, model.dim, seed=seed, most_gradients=most)
+    with naming(model):
+        found = reference(model.log_target, model.dim, seed=seed, most_gradients=most)
     return with_cover(model, found.cover), found
 
 
