@@ -42,6 +42,18 @@ SMALL_RHAT = 1.01
 ANNEAL_SHARE = 0.4
 """Largest share of the budget for the annealing pass."""
 
+BASE_SHARE = 0.2
+"""Largest share of the budget for coming to a base that is only a density."""
+
+KEPT_BACK = 2
+"""Rounds of the budget that nothing before them may spend."""
+
+FEWEST_ROUNDS = 4
+"""Rounds that a budget must hold at least."""
+
+SPARE = 1.1
+"""Rounds that must fit into what is left for one to begin: trajectories are random, so one may cost a little more."""
+
 
 @dataclass
 class Adaptation:
@@ -89,10 +101,19 @@ class AdaptiveRun:
         self.limit: tuple[float, bool] | None = None
         self.after_round: Callable[[], None] = lambda: None
 
-    def anneal(self, budget: float) -> None:
-        """The annealing pass."""
+    def before_rounds(self, budget: float) -> float:
+        """Gradient evaluations that may be spent in all before the first round."""
+        return budget - KEPT_BACK * self.engine.round_gradients
+
+    def anneal(self, budget: float, *, kept_back: float = 0.0) -> None:
+        """The annealing pass; ``kept_back`` is for what is to come between it and the rounds."""
         self.progress.compile("annealing pass")
-        self.engine.anneal(ANNEAL_SHARE * budget, self.progress.anneal)
+        self.engine.anneal(
+            ANNEAL_SHARE * budget,
+            self.progress.anneal,
+            at_base=BASE_SHARE * budget,
+            limit=self.before_rounds(budget) - kept_back,
+        )
         self._annealed = True
         self.note("anneal")
 
@@ -171,7 +192,7 @@ class AdaptiveRun:
         """Frozen rounds until the budget is spent, or, with ``until_done``, until everything asked for is there."""
         engine = self.engine
         self.limit = (budget, until_done)
-        while engine.counts.gradients + 1.1 * engine.round_gradients <= budget:
+        while engine.counts.gradients + SPARE * engine.round_gradients <= budget:
             if until_done and self._done():
                 break
             begin = time.perf_counter()
@@ -220,21 +241,34 @@ class AdaptiveRun:
         trips = int(self._trips.trips.sum())
         return judge(self.engine, self.trace, self._early_visits, tuple(self.history), self.best_curve(), trips)
 
-    def go_on(self, *, draws: int | None, budget: float | None) -> Run:
-        """More frozen rounds: for ``draws`` more target draws of each chain, or for ``budget`` more gradients."""
+    def make_room(self, *, draws: int | None, budget: float | None) -> float:
+        """Make room for ``draws`` more of each chain; gradient evaluations at which the rounds to come are to end."""
         engine = self.engine
         if draws is None and budget is None:
             raise InputError("extend: give draws= or budget=")
+        least = SPARE * engine.round_gradients
+        if budget is not None and not budget >= least:
+            raise InputError(
+                f"extend: budget must be {least:.0f} gradient evaluations at least, one round, and is {budget}"
+            )
         if draws is not None:
             if draws < 1:
                 raise InputError(f"extend: draws must be at least 1, and is {draws}")
             engine.enlarge(draws)
         visits = (1.0 - TARGET_START) * engine.settings.iterations
         per_draw = int(engine.state.target.stride) * engine.round_gradients / visits
-        most = budget if budget is not None else 4 * per_draw * engine.draws
-        limit = engine.counts.gradients + most
-        if not self._frozen:
-            self.warm_up(limit, least=engine.settings.adapt_least * limit)
+        return engine.counts.gradients + (budget if budget is not None else 4 * per_draw * engine.draws)
+
+    @property
+    def frozen(self) -> bool:
+        """Whether adaptation has ended."""
+        return self._frozen
+
+    def go_on(self, *, draws: int | None, budget: float | None) -> Run:
+        """More frozen rounds: for ``draws`` more target draws of each chain, or for ``budget`` more gradients."""
+        limit = self.make_room(draws=draws, budget=budget)
+        if not self.frozen:
+            self.warm_up(limit, least=self.engine.settings.adapt_least * limit)
         self.sample(limit, until_done=budget is None)
         return self.result()
 

@@ -14,14 +14,16 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from scipy.special import ndtri
+from scipy.stats import rankdata
 
 from pathtemp._types import Array, FloatArray, IntArray
-from pathtemp.diagnostics import rhat_ess
 from pathtemp.kernels import hmc
+from pathtemp.kernels.rejected import Rejected, rejected_at, together
 from pathtemp.kernels.transport import AffineMap, Transport
 from pathtemp.kernels.transported_hmc import jitter
 from pathtemp.learn import fit_transport, median_spread, shrink_scales
-from pathtemp.paths.geometric import LOG_ZERO, GeometricPath, log_density
+from pathtemp.paths.geometric import LOG_ZERO, GeometricPath, as_energies, log_density
 from pathtemp.run import Counts
 
 MAX_LEVELS = 5000
@@ -63,11 +65,20 @@ class MovesShape:
     acceptance: float
     batch: int | None
 
+    def dearest(self, particles: int) -> int:
+        """Gradient evaluations that the moves of one level cost at most.
+
+        >>> MovesShape(moves=3, leapfrogs=4, acceptance=0.8, batch=None).dearest(64)
+        768
+        """
+        return self.moves * self.leapfrogs * particles
+
 
 def make_moves(path: GeometricPath, shape: MovesShape) -> Callable[..., Any]:
     """The function that moves all particles at one lam, to be jitted.
 
-    ``(seed, number, theta, energies, lam, chart, log_step) -> (theta, energies, log_step, leapfrogs, acceptance)``
+    ``(seed, number, theta, energies, lam, chart, log_step) -> (theta, energies, log_step, leapfrogs, acceptance,
+    rejected)``
     """
 
     def run(
@@ -87,7 +98,7 @@ def make_moves(path: GeometricPath, shape: MovesShape) -> Callable[..., Any]:
             key_shared, key_particles = jax.random.split(jax.random.fold_in(key, i))
             steps = jax.random.randint(key_shared, (), 1, shape.leapfrogs + 1)
 
-            def one(inputs: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+            def one(inputs: tuple[Array, Array, Array]) -> tuple[Array, Array, Array, Rejected]:
                 index, theta, energies = inputs
                 key_uniform, key_momentum = jax.random.split(jax.random.fold_in(key_particles, index))
                 u = jax.random.uniform(key_uniform, (2,))
@@ -96,7 +107,8 @@ def make_moves(path: GeometricPath, shape: MovesShape) -> Callable[..., Any]:
                 proposal = hmc.propose(
                     momentum, chart.inverse(theta), chart, lambda x: path.gradient(x, lam), step, steps
                 )
-                proposed = path.energies(proposal.theta)
+                values = path.values(proposal.theta)
+                proposed = as_energies(values)
                 ratio = log_density(proposed, lam) - log_density(energies, lam) + proposal.kinetic_fall
                 probability = hmc.acceptance(ratio)
                 accepted = u[1] < probability
@@ -104,21 +116,22 @@ def make_moves(path: GeometricPath, shape: MovesShape) -> Callable[..., Any]:
                     jnp.where(accepted, proposal.theta, theta),
                     jnp.where(accepted, proposed, energies),
                     probability,
+                    rejected_at(values[None], proposal.theta[None], lam[None]),
                 )
 
             particles = (indices, theta, energies)
             if shape.batch is None or shape.batch >= theta.shape[0]:
-                theta, energies, probability = jax.vmap(one)(particles)
+                theta, energies, probability, rejected = jax.vmap(one)(particles)
             else:
-                theta, energies, probability = jax.lax.map(one, particles, batch_size=shape.batch)
+                theta, energies, probability, rejected = jax.lax.map(one, particles, batch_size=shape.batch)
             # Behind a barrier the sum has one order, however the particles are batched.
             mean = jnp.mean(jax.lax.optimization_barrier(probability))
-            return (theta, energies, log_step + 0.7 * (mean - shape.acceptance)), (steps, mean)
+            return (theta, energies, log_step + 0.7 * (mean - shape.acceptance)), (steps, mean, together(rejected))
 
-        (theta, energies, log_step), (steps, mean) = jax.lax.scan(
+        (theta, energies, log_step), (steps, mean, rejected) = jax.lax.scan(
             body, (theta, energies, log_step), jnp.arange(shape.moves)
         )
-        return theta, energies, log_step, jnp.sum(steps), jnp.mean(mean)
+        return theta, energies, log_step, jnp.sum(steps), jnp.mean(mean), together(rejected)
 
     return run
 
@@ -195,16 +208,20 @@ def equilibrate(
     *,
     full: bool,
     seed: int,
-    densities: int,
+    shape: MovesShape,
+    most_gradients: float = np.inf,
     calls: int = 60,
 ) -> tuple[FloatArray, FloatArray, float, Counts]:
     """Bring particles to the base by HMC at lam = 0, where the base is only a density.
 
-    Returns theta, energies, the R-hat of the second half over particles, and what it cost.
+    Returns theta, energies, the R-hat of the second half over particles, and what it cost: ``calls`` times the moves of
+    ``shape``, or as many as ``most_gradients`` pay for, and one at least. R-hat is NaN where those are too few to say.
     """
     log_step, spent = jnp.asarray(np.log(0.3)), Counts()
-    kept = []
+    kept: list[FloatArray] = []
     for call in range(calls):
+        if kept and spent.gradients + shape.dearest(len(theta)) > most_gradients:
+            break
         chart = chart_of(theta, full=full)
         new, new_energies, log_step, steps, _ = moves(
             np.uint32(seed),
@@ -216,10 +233,33 @@ def equilibrate(
             log_step,
         )
         theta, energies = np.asarray(new), np.asarray(new_energies)
-        spent = spent + Counts(int(steps) * len(theta), densities * len(theta))
+        spent = spent + Counts(int(steps) * len(theta), shape.moves * len(theta))
         kept.append(theta)
-    second_half = np.stack(kept[calls // 2 :], axis=1)
-    return theta, energies, rhat_ess(second_half)[0], spent
+    second_half = np.stack(kept[len(kept) // 2 :], axis=1)
+    return theta, energies, mixing(second_half), spent
+
+
+def mixing(draws: FloatArray) -> float:
+    """Worst R-hat of the ranks of (particle, draw, quantity), over particles and over the two halves of the draws.
+
+    Particles are many and their draws few, where an R-hat of split chains is far above one even for independent draws.
+    NaN where there are fewer than four draws.
+
+    >>> x = np.random.default_rng(0).standard_normal((64, 8, 1))
+    >>> apart = x + 3.0 * (np.arange(64) % 2)[:, None, None]
+    >>> mixing(x) < 1.1, mixing(apart) > 1.5, mixing(x[:, :3])
+    (True, True, nan)
+    """
+    count = draws.shape[1]
+    if count < 4:
+        return float("nan")
+    scores = ndtri((rankdata(draws.reshape(-1, draws.shape[2]), axis=0) - 0.375) / (draws[..., 0].size + 0.25))
+    scores = scores.reshape(draws.shape)
+    within = np.maximum(scores.var(axis=1, ddof=1).mean(axis=0), 1e-12)
+    middle = count // 2
+    drift = scores[:, middle:].mean(axis=(0, 1)) - scores[:, :middle].mean(axis=(0, 1))
+    between = np.maximum(scores.mean(axis=1).var(axis=0, ddof=1), 0.5 * drift**2)
+    return float(np.sqrt(np.max((count - 1) / count + between / within)))
 
 
 def anneal(
@@ -232,11 +272,12 @@ def anneal(
     seed: int,
     most_gradients: float,
     on_level: Callable[[float, int], None],
-    densities: int,
+    shape: MovesShape,
 ) -> tuple[list[Level], Counts]:
     """Carry particles from lam = 0 to lam = 1; returns the levels (the base first) and what they cost.
 
-    Stops early, short of lam = 1, when ``most_gradients`` are spent; the last level then says how far it came.
+    Stops early, short of lam = 1, where ``most_gradients`` do not pay for another level; the last one then says how far
+    it came. One level above the base is always made.
     """
     rng = np.random.default_rng(seed)
     count, dim = theta.shape
@@ -244,7 +285,9 @@ def anneal(
     in_theta = log_step + log_scale_of(chart_of(theta, full=full))
     levels = [Level(0.0, theta, energies, host_delta(energies), in_theta, 1.0)]
     spent = Counts()
-    while levels[-1].lam < 1.0 and len(levels) < MAX_LEVELS and spent.gradients < most_gradients:
+    while levels[-1].lam < 1.0 and len(levels) < MAX_LEVELS:
+        if len(levels) > 1 and spent.gradients + shape.dearest(count) > most_gradients:
+            break
         last = levels[-1]
         lam = next_lam(last.delta, last.lam, ess)
         log_weight = (lam - last.lam) * last.delta
@@ -273,6 +316,6 @@ def anneal(
                 float(acceptance),
             )
         )
-        spent = spent + Counts(int(steps) * count, densities * count)
+        spent = spent + Counts(int(steps) * count, shape.moves * count)
         on_level(lam, spent.gradients)
     return levels, spent

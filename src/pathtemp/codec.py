@@ -12,12 +12,15 @@ import numpy as np
 
 from pathtemp.curve import LogZ
 from pathtemp.modes.table import Modes
-from pathtemp.run import Check, Counts, Diagnostics, RoundRecord
+from pathtemp.run import Check, Counts, Diagnostics, Rejections, RoundRecord
 from pathtemp.settings import LadderSettings, PaperSettings, Settings
 
 CLASSES: dict[str, type] = {
     cls.__name__: cls
-    for cls in (Check, Counts, Diagnostics, LadderSettings, LogZ, Modes, PaperSettings, RoundRecord, Settings)
+    for cls in (
+        *(Check, Counts, Diagnostics, LadderSettings, LogZ, Modes),
+        *(PaperSettings, Rejections, RoundRecord, Settings),
+    )
 }
 
 

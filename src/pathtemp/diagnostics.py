@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from pathtemp._types import FloatArray, IntArray
-from pathtemp.run import Check
+from pathtemp.run import Check, Rejections
 
 BINS = 20
 """Bins of position along the path for coverage."""
@@ -257,11 +257,26 @@ def check_precision(se: float, *, highest: float = 1.0) -> Check:
     return Check("log z error", se, highest, passed, "" if passed else message)
 
 
+def check_nan(rejected: Rejections, *, most: float = 1e-3) -> Check:
+    """The log densities were numbers, or -inf, almost everywhere."""
+    share = rejected.nan / max(rejected.evaluations, 1)
+    message = (
+        f"The log density was NaN at {rejected.nan:,} of {rejected.evaluations:,} points ({100 * share:.2g}%), "
+        f"{rejected.where_nan}: such points count as zero density, and what mass they should hold is missing; mend the "
+        "density, or let it return -inf where it is zero."
+    )
+    return Check("NaN", share, most, share <= most, "" if share <= most else message)
+
+
 def check_base(rhat: float, *, highest: float = 1.1) -> Check:
     """The base, where it is only a density, was sampled well by HMC at lam = 0."""
     passed = bool(rhat < highest)
     message = (
-        f"The base has no sampler, and HMC on it at lam = 0 does not mix (R-hat {rhat:.2f} over starts): it is "
-        "multimodal, improper or badly scaled; give a base that can be sampled, or a simpler one."
+        f"The base has no sampler, and its share of the budget was too small for HMC at lam = 0 to show that it mixes; "
+        f"{MORE}, or give a base that can be sampled."
+        if np.isnan(rhat)
+        else f"The base has no sampler, and HMC on it at lam = 0 does not mix (R-hat {rhat:.2f} over starts): it is "
+        "multimodal, improper or badly scaled, or the budget is too small to get there; give a base that can be "
+        "sampled, or a simpler one, or a larger budget."
     )
     return Check("base", rhat, highest, passed, "" if passed else message)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -14,7 +15,9 @@ from pathtemp._types import FloatArray, HostArray
 from pathtemp.anneal import Level, MovesShape, anneal, chart_of, equilibrate, make_moves
 from pathtemp.compilation import compiled_once
 from pathtemp.curve import LogZ
+from pathtemp.errors import InfiniteDensity
 from pathtemp.kernels.legs import Legs
+from pathtemp.kernels.rejected import Rejected
 from pathtemp.kernels.rounds import (
     Record,
     RoundShape,
@@ -40,7 +43,7 @@ from pathtemp.learner import (
 from pathtemp.links import BASE_END, TARGET_START, MetricLink, folded_at, host_unit
 from pathtemp.model import Model
 from pathtemp.paths.geometric import GeometricPath
-from pathtemp.run import Counts
+from pathtemp.run import Counts, Rejections
 from pathtemp.settings import Settings
 from pathtemp.tours import Estimates, Masses, against_whole_base, rao_blackwell
 
@@ -132,7 +135,7 @@ class Engine:
         self.counts = Counts()
         self.seconds = {"compile": 0.0, "anneal": 0.0, "adapt": 0.0, "sample": 0.0}
         self.rounds = 0
-        self.rejected = 0
+        self.rejected = Rejections()
         self.reached = 0.0
         self.base_rhat = float("nan")
         self._start = start
@@ -142,8 +145,19 @@ class Engine:
         self.last_level: Level
         self._seed = np.uint32(seed)
 
-    def anneal(self, most_gradients: float, on_level: Callable[[float, int], None]) -> None:
-        """The annealing pass and the first fit of everything."""
+    def anneal(
+        self,
+        most_gradients: float,
+        on_level: Callable[[float, int], None],
+        *,
+        at_base: float = np.inf,
+        limit: float = np.inf,
+    ) -> None:
+        """The annealing pass and the first fit of everything.
+
+        ``at_base`` bounds what it may cost to come to a base that is only a density, ``limit`` all that the engine has
+        spent when the pass ends.
+        """
         settings, (theta, energies) = self.settings, self._start
         shape = MovesShape(settings.anneal_moves, max(4, self.leapfrogs), settings.acceptance, settings.batch)
         chart, zero = chart_of(theta, full=self.full), jnp.asarray(0.0)
@@ -154,21 +168,33 @@ class Engine:
         )
         self.seconds["compile"] += seconds
         begin = time.perf_counter()
+
+        def moves(*given: Any) -> Any:
+            *moved, rejected = compiled(*given)
+            self._met(jax.device_get(rejected), shape.moves * len(theta))
+            return moved
+
         if self.model.sample_base is None:
             theta, energies, self.base_rhat, spent = equilibrate(
-                compiled, theta, energies, full=self.full, seed=self.seed, densities=settings.anneal_moves
+                moves,
+                theta,
+                energies,
+                full=self.full,
+                seed=self.seed,
+                shape=shape,
+                most_gradients=min(at_base, limit - self.counts.gradients),
             )
             self.counts = self.counts + spent
         levels, spent = anneal(
-            compiled,
+            moves,
             theta,
             energies,
             full=self.full,
             ess=settings.anneal_ess,
             seed=self.seed,
-            most_gradients=most_gradients,
+            most_gradients=min(most_gradients, limit - self.counts.gradients),
             on_level=on_level,
-            densities=settings.anneal_moves,
+            shape=shape,
         )
         self.counts = self.counts + spent
         self.reached = levels[-1].lam
@@ -213,11 +239,20 @@ class Engine:
         self.state, on_device = self._round(self._seed, number, self.state, self.parameters)
         record: Record = jax.device_get(on_device)
         self.rounds += 1
-        self.rejected += int(record.rejected)
         chains, iterations = self.settings.chains, self.settings.iterations
         lattice = (self.settings.orbit - 1) * bool(self.parameters.orbit & ~self.parameters.pinned)
-        self.counts = self.counts + Counts(int(record.leapfrogs.sum()) * chains, iterations * chains * (1 + lattice))
+        evaluations = iterations * chains * (1 + lattice)
+        self.counts = self.counts + Counts(int(record.leapfrogs.sum()) * chains, evaluations)
+        self._met(record.rejected, evaluations)
         return record
+
+    def _met(self, rejected: Rejected, evaluations: int) -> None:
+        """Count the points without density among so many; +inf is an error."""
+        if rejected.infinite:
+            point = np.asarray(rejected.point)
+            raise InfiniteDensity(point, np.asarray(self.path.values(jnp.asarray(point))))
+        low, high = (float(x) for x in rejected.lam)
+        self.rejected = self.rejected + Rejections(int(rejected.zero), int(rejected.nan), evaluations, (low, high))
 
     @property
     def round_gradients(self) -> float:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
+
+from pathtemp._types import FloatArray
+
 
 class InputError(ValueError):
     """Something the user gave cannot work; the message names the argument and says what to do."""
@@ -9,6 +13,33 @@ class InputError(ValueError):
 
 class SamplingError(RuntimeError):
     """A run cannot go on; the message says what was met, where, and what to do."""
+
+
+class InfiniteDensity(InputError):
+    """A log density is +inf at a point, where a density can only be finite, or zero with -inf.
+
+    Parameters
+    ----------
+    theta
+        The point, unconstrained, (dim,).
+    values
+        Log densities of base and target there, (2,).
+    point
+        The point in words; its unconstrained numbers where nothing is given.
+    more
+        A further half sentence.
+    """
+
+    def __init__(self, theta: FloatArray, values: FloatArray, point: str = "", more: str = "") -> None:
+        self.theta, self.values = theta, values
+        base, target = (float(x) for x in np.nan_to_num(values, nan=-np.inf, posinf=np.inf, neginf=-np.inf))
+        shown = ", ".join(f"{x:.4g}" for x in theta[:6]) + (", ..." if len(theta) > 6 else "")
+        highest = max(base, target)
+        super().__init__(
+            f"{'base' if base > target else 'target'}: the log density is "
+            f"{'+inf' if np.isinf(highest) else f'{highest:.3g}, as good as +inf,'} at "
+            f"{point or f'the unconstrained point ({shown})'}; it must be finite, or -inf where it is zero{more}"
+        )
 
 
 class MissingExtraError(ImportError):

@@ -10,16 +10,26 @@ import numpy as np
 
 from pathtemp._types import Array, FloatArray, Sampler
 from pathtemp.compilation import compiled_once
-from pathtemp.paths.geometric import GeometricPath
+from pathtemp.errors import InfiniteDensity
+from pathtemp.paths.geometric import HUGE, GeometricPath
 
 BLOCK = 64
 """Points evaluated at once."""
 
 
 def energies_of(path: GeometricPath, theta: FloatArray) -> FloatArray:
-    """(log psi, log q) of many points: (n, dim) -> (n, 2)."""
+    """(log psi, log q) of many points: (n, dim) -> (n, 2); NaN counts as zero density, and +inf is an error."""
+    values = values_of(path, theta)
+    infinite = np.flatnonzero(np.any(values > HUGE, axis=1))
+    if len(infinite):
+        raise InfiniteDensity(theta[infinite[0]], values[infinite[0]])
+    return np.where(np.isnan(values), -np.inf, values)
+
+
+def values_of(path: GeometricPath, theta: FloatArray) -> FloatArray:
+    """(log psi, log q) of many points as the two functions give them: (n, dim) -> (n, 2)."""
     count, dim = theta.shape
-    program, _ = compiled_once(_vmapped_energies, (path,), (np.zeros((BLOCK, dim)),))
+    program, _ = compiled_once(_vmapped_values, (path,), (np.zeros((BLOCK, dim)),))
     padded = np.concatenate([theta, np.repeat(theta[-1:], -count % BLOCK, axis=0)])
     blocks = [np.asarray(program(block)) for block in padded.reshape(-1, BLOCK, dim)]
     return np.concatenate(blocks)[:count] if blocks else np.empty((0, 2))
@@ -37,8 +47,8 @@ def _dim(sample: Sampler) -> int:
     return int(jax.eval_shape(sample, jax.random.key(0)).shape[0])
 
 
-def _vmapped_energies(path: GeometricPath) -> Callable[[Array], Array]:
-    return jax.vmap(path.energies)
+def _vmapped_values(path: GeometricPath) -> Callable[[Array], Array]:
+    return jax.vmap(path.values)
 
 
 def _block_of_draws(sample: Sampler) -> Callable[[Array, Array, Array], Array]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -9,10 +12,14 @@ import numpy as np
 from pathtemp._types import FloatArray, LogDensity
 from pathtemp.bases import Automatic
 from pathtemp.draws import draws_dataset
-from pathtemp.errors import InputError
+from pathtemp.errors import InfiniteDensity, InputError
 from pathtemp.evaluate import energies_of, exact_draws
 from pathtemp.model import Model
 from pathtemp.paths.geometric import GeometricPath
+from pathtemp.summary import printable
+
+MOST_NAMES = 6
+"""Names, and numbers under each, that a point is told with."""
 
 FAR = 1e4
 """How far out, in units of the starts' spread, the base must have begun to fall off like a proper density."""
@@ -42,6 +49,25 @@ def check_density(name: str, log_prob: LogDensity, dim: int) -> None:
         )
 
 
+@contextmanager
+def naming(model: Model, *, more: str = "") -> Iterator[None]:
+    """Let a log density of +inf be told with the names and the scale of the model's parameters."""
+    try:
+        yield
+    except InfiniteDensity as met:
+        raise InfiniteDensity(met.theta, met.values, _in_words(model, met.theta), more) from None
+
+
+def _in_words(model: Model, theta: FloatArray) -> str:
+    """A point by the names of its parameters, the first few of them."""
+    parts = []
+    for name, value in list(model.draws(theta[None]).items())[:MOST_NAMES]:
+        numbers = [f"{x:.4g}" for x in np.ravel(value)[:MOST_NAMES]]
+        inside = ", ".join(numbers) + (", ..." if np.size(value) > MOST_NAMES else "")
+        parts.append(f"{printable(name)} = {inside if np.size(value) == 1 else f'[{inside}]'}")
+    return ", ".join(parts) + (", ..." if len(model.layout.shapes) > MOST_NAMES else "")
+
+
 def starts(model: Model, *, count: int, seed: int) -> FloatArray:
     """Where the chains start: exact draws of the base, or standard normals where it cannot be sampled."""
     if model.sample_base is None:
@@ -64,6 +90,11 @@ def check_model(model: Model, theta: FloatArray) -> FloatArray:
     check_density("base", model.log_base, model.dim)
     check_density("target", model.log_target, model.dim)
     path = GeometricPath(model.log_base, model.log_target)
+    with naming(model):
+        return _checked(model, theta, path)
+
+
+def _checked(model: Model, theta: FloatArray, path: GeometricPath) -> FloatArray:
     energies = energies_of(path, theta)
     exact = model.sample_base is not None
     base_ok, target_ok = np.isfinite(energies[:, 0]), np.isfinite(energies[:, 1])
@@ -96,7 +127,9 @@ def _check_proper(model: Model, theta: FloatArray, path: GeometricPath) -> None:
     random = rng.normal(size=(64, model.dim))
     rays = np.concatenate([axes, random / np.linalg.norm(random, axis=1, keepdims=True)])
     near, far = centre + FAR * spread * rays, centre + FAR**2 * spread * rays
-    base_near, base_far = (energies_of(path, x)[:, 0] for x in (near, far))
+    # The target, whatever it is so far out, is not asked for.
+    base_alone = GeometricPath(path.log_base, path.log_base)
+    base_near, base_far = (energies_of(base_alone, x)[:, 0] for x in (near, far))
     with np.errstate(invalid="ignore"):
         fall = base_near - base_far
     # One coordinate at a time integrates over that line; a flat one is improper whatever the others do.

@@ -21,6 +21,49 @@ class Counts:
 
 
 @dataclass(frozen=True)
+class Rejections:
+    """Points of the path at which a log density was no number, which count as zero density.
+
+    Parameters
+    ----------
+    zero, nan
+        Points with -inf, and with NaN.
+    evaluations
+        Points in all.
+    nan_lam
+        Lowest and highest lam at which NaN was met; (inf, -inf) where it was not.
+    """
+
+    zero: int = 0
+    nan: int = 0
+    evaluations: int = 0
+    nan_lam: tuple[float, float] = (float("inf"), float("-inf"))
+
+    def __add__(self, other: Rejections) -> Rejections:
+        return Rejections(
+            self.zero + other.zero,
+            self.nan + other.nan,
+            self.evaluations + other.evaluations,
+            (min(self.nan_lam[0], other.nan_lam[0]), max(self.nan_lam[1], other.nan_lam[1])),
+        )
+
+    @property
+    def total(self) -> int:
+        """Points with either."""
+        return self.zero + self.nan
+
+    @property
+    def where_nan(self) -> str:
+        """Where on the path NaN was met, in words.
+
+        >>> Rejections(0, 3, 100, (0.0, 0.25)).where_nan, Rejections(0, 1, 100, (1.0, 1.0)).where_nan
+        ('at lam between 0 and 0.25', 'at lam = 1')
+        """
+        low, high = self.nan_lam
+        return f"at lam = {low:.3g}" if low == high else f"at lam between {low:.3g} and {high:.3g}"
+
+
+@dataclass(frozen=True)
 class RoundRecord:
     """One line of the history.
 
@@ -95,6 +138,8 @@ class Diagnostics:
         log z(1) and standard error by estimator, e.g. {"rao_blackwell": (-8.05, .01), "mbar": (-8.06, .03)}.
     rejections
         Density evaluations that gave NaN or -inf.
+    rejected
+        The same by kind, and where on the path.
     """
 
     checks: tuple[Check, ...]
@@ -110,6 +155,7 @@ class Diagnostics:
     visits: FloatArray
     log_z_by_estimator: dict[str, tuple[float, float]]
     rejections: int
+    rejected: Rejections = Rejections()
 
     @property
     def converged(self) -> bool:

@@ -90,6 +90,8 @@ def summarise(fit: Fit, *, rows: int | None = 20) -> Summary:
             f"{sizes['chain'] * sizes['draw']:,}   (chains x draws: {sizes['chain']:,} x {sizes['draw']:,})",
         ),
     )
+    if diagnostics.rejections:
+        facts = (*facts, ("points without density", _rejections(diagnostics)))
     modes = fit.modes
     if modes is not None:
         facts = (*facts, ("modes", modes.headline), ("start of the path", modes.why))
@@ -160,6 +162,14 @@ def _elements(fit: Fit) -> int:
 
 def _count(value: float) -> str:
     return f"{value:,.0f}" if np.isfinite(value) else f"{value}"
+
+
+def _rejections(diagnostics: Diagnostics) -> str:
+    """How many evaluations gave no density, and of which kind."""
+    rejected = diagnostics.rejected
+    of = f" of {rejected.evaluations:,}" if rejected.evaluations else ""
+    nan = f"; NaN at {rejected.nan:,} of them, {rejected.where_nan}" if rejected.nan else ""
+    return f"{diagnostics.rejections:,}{of}{nan}"
 
 
 def _hardest(diagnostics: Diagnostics) -> str:

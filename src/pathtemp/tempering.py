@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pathtemp._types import Array, FloatArray
+from pathtemp.adapt import FEWEST_ROUNDS
+from pathtemp.bases import Automatic
 from pathtemp.checkpoint import steps
 from pathtemp.checkpoint.carry_out import carry_out
 from pathtemp.checkpoint.file import new_place
@@ -19,8 +21,8 @@ from pathtemp.errors import InputError
 from pathtemp.fit import Fit
 from pathtemp.inputs import check_model, starts
 from pathtemp.model import Model, the_model
-from pathtemp.modes.reference import with_reference
-from pathtemp.modes.run import ModesRun
+from pathtemp.modes.reference import LEAST_GRADIENTS, with_reference
+from pathtemp.modes.run import LEAST_SEARCH, ModesRun
 from pathtemp.paper_steps import PaperSteps
 from pathtemp.progress import Progress, display
 from pathtemp.seeds import seed_word
@@ -120,7 +122,7 @@ def temper(
     settings = settings if chains is None else settings.replace(chains=chains)
     settings = settings if budget is None else settings.within(budget, given.dim)
     plan = _plan(given, draws=draws, budget=budget, seed=seed, look=hints is not None, settings=settings)
-    whole, reference = with_reference(given, seed=word)
+    whole, reference = with_reference(given, seed=word, budget=budget)
     theta = starts(whole, count=settings.chains, seed=word)
     ready = make_run(plan, whole, (theta, check_model(whole, theta)), shown)
     if isinstance(ready, ModesRun) and hints is not None:
@@ -138,10 +140,12 @@ def _plan(model: Model, *, draws: int | None, budget: float | None, seed: int, l
         raise InputError(f"draws: at least one per chain is needed, and it is {draws}")
     round_gradients = settings.round_gradients_in(model.dim)
     most = MOST_GRADIENTS if budget is None else budget
-    if most < 4 * round_gradients:
+    fewest = FEWEST_ROUNDS * round_gradients + LEAST_SEARCH * look
+    fewest += LEAST_GRADIENTS * isinstance(model.log_base, Automatic)
+    if most < fewest:
         raise InputError(
             f"budget: {most:.0f} gradient evaluations are too few for {settings.chains} chains; "
-            f"give {4 * round_gradients:.0f} at least, or fewer chains"
+            f"give {fewest:.0f} at least, or fewer chains"
         )
     return Plan(
         seed=seed,

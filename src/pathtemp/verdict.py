@@ -95,6 +95,8 @@ def judge(
     checks.append(_check_draws(engine, draws))
     if engine.model.sample_base is None:
         checks.append(gates.check_base(engine.base_rhat))
+    if engine.rejected.nan:
+        checks.append(gates.check_nan(engine.rejected))
     local = _local_length(trace, edges)
     return Run(
         target=draws.theta,
@@ -119,7 +121,8 @@ def judge(
             visits=moves,
             log_z_by_estimator={name: (c.mean[-1], c.stderr[-1]) for name, c in engine.curves().items()}
             | {"MBAR": second},
-            rejections=engine.rejected,
+            rejections=engine.rejected.total,
+            rejected=engine.rejected,
         ),
         counts=engine.counts,
         seconds=dict(engine.seconds),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,12 @@ from scipy import stats
 from tempered import first_that
 
 import pathtemp as pt
+from pathtemp.checkpoint.carry_out import Continuation
+from pathtemp.checkpoint.file import before
 from pathtemp.errors import InputError
 from pathtemp.modes import gates
 from pathtemp.modes import run as modes_run
+from pathtemp.run import Check
 from pathtemp.testing.calibration import ENOUGH, FALSE_ALARM, assert_close, assert_rate, assert_scores
 
 PROBLEM = pt.testing.narrow_mode(2, width=0.1, weight=0.3)
@@ -125,14 +129,77 @@ def test_a_mode_met_between_rounds_is_added(monkeypatch: pytest.MonkeyPatch) -> 
     assert_close(value, 0.0, se)
 
 
-@pytest.mark.slow
-def test_a_mode_met_too_late_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(modes_run, "find_modes", start_at_the_broad_mode)
-    monkeypatch.setattr(modes_run, "LOOK_AT", ())
-    found = pt.temper(near().model, budget=60_000, chains=32, seed=1, progress=False)
-    check = next(check for check in found.diagnostics.checks if check.name == "unknown modes")
-    assert not check.passed
-    assert not found.converged
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("late") / "run.nc"
+
+
+@pytest.fixture(scope="module")
+def late(place: Path) -> pt.Fit:
+    """A run whose search knows the broad mode alone, and which looks at its draws only at the end."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(modes_run, "find_modes", start_at_the_broad_mode)
+        patch.setattr(modes_run, "LOOK_AT", ())
+        return pt.temper(near().model, budget=30_000, chains=32, seed=1, progress=False, checkpoint=place)
+
+
+def unknown(fit: pt.Fit) -> Check:
+    return next(check for check in fit.diagnostics.checks if check.name == "unknown modes")
+
+
+def test_a_mode_met_too_late_is_told(late: pt.Fit) -> None:
+    assert sorted(late.modes.found_by) == ["base", "draws"]
+    assert not unknown(late).passed
+    assert "run anew" in unknown(late).message
+    assert "modes=" in unknown(late).message
+    assert not late.converged
+    # The look is a part of the run, and of its budget.
+    assert late.history[-1].phase == "modes"
+    assert late.counts.gradients <= 30_000
+
+
+def test_asking_changes_nothing(late: pt.Fit) -> None:
+    assert isinstance(late.continuation, Continuation)
+    run = late.continuation._run
+    first, second = run.result(), run.result()
+    assert first.counts == second.counts == late.counts
+    assert repr(first.diagnostics.checks) == repr(second.diagnostics.checks) == repr(late.diagnostics.checks)
+    assert repr(first.modes) == repr(second.modes) == repr(late.modes)
+
+
+def test_it_goes_on_from_before_and_after_the_look(late: pt.Fit, place: Path, tmp_path: Path) -> None:
+    for kept in (before(place), place):
+        again = pt.resume(Path(shutil.copy(kept, tmp_path / "run.nc")), near().model, progress=False)
+        assert again.counts == late.counts
+        assert repr(again.diagnostics.checks) == repr(late.diagnostics.checks)
+        assert repr(again.modes) == repr(late.modes)
+        assert again.posterior["theta"].values.tobytes() == late.posterior["theta"].values.tobytes()
+
+
+def test_a_look_is_made_once_for_the_rounds_there_are(late: pt.Fit, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert isinstance(late.continuation, Continuation)
+    run = late.continuation._run
+    assert isinstance(run, modes_run.ModesRun)
+    looked: list[float] = []
+    monkeypatch.setattr(modes_run.ModesRun, "_look", lambda self, theta, room: looked.append(room) or [])
+    run._look_at_draws()
+    assert looked == []
+
+
+def test_more_rounds_do_not_make_a_mode_known(late: pt.Fit) -> None:
+    """The base still does not know it, so the verdict still says so, whatever the rounds did.
+
+    Last of those that share the run: it goes on with it.
+    """
+    for budget in (2_000, 30_000):
+        late = late.extend(budget=budget)
+        assert not unknown(late).passed
+        assert unknown(late).value >= 1
+        assert not late.converged
+
+
+def test_a_run_that_knew_the_mode_is_left_alone() -> None:
+    assert unknown(fit()).passed
 
 
 @pytest.mark.slow

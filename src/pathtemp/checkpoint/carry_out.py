@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from pathtemp.checkpoint.keeper import Keeper, Stopped
 from pathtemp.checkpoint.plan import AnyRun, Plan
 from pathtemp.checkpoint.state import state_of
 from pathtemp.fit import Fit, library_versions
+from pathtemp.inputs import naming
 from pathtemp.model import Model
 from pathtemp.progress import Progress
 from pathtemp.run import Check, Run
@@ -42,7 +44,7 @@ class Continuation:
         most = plan.most if run.limit is None else run.limit[0]
         self._progress.start(int(most))
         try:
-            with self._keeper.listening():
+            with self._keeper.listening(), self._naming():
                 run.warm_up(plan.warm, least=plan.least)
                 if run.limit is None:
                     run.sample(plan.most, until_done=plan.budget is None)
@@ -53,6 +55,11 @@ class Continuation:
         finally:
             self._progress.finish()
         return run.result()
+
+    def _naming(self) -> AbstractContextManager[None]:
+        """Let a log density of +inf be told by name, and what can be done about the rounds there are."""
+        kept = "" if self._keeper.place is None else "; pt.resume goes on from the rounds before once it is mended"
+        return naming(self._model, more=kept)
 
     def fit(self, done: Run) -> Fit:
         """The fit of what the run has handed over."""
@@ -65,7 +72,7 @@ class Continuation:
     def _go_on(self, *, draws: int | None, budget: float | None) -> Run:
         """More frozen rounds, see :meth:`pathtemp.adapt.AdaptiveRun.go_on`."""
         try:
-            with self._keeper.listening():
+            with self._keeper.listening(), self._naming():
                 return self._run.go_on(draws=draws, budget=budget)
         except Stopped:
             return self._unfinished((self._run.limit or (np.inf, False))[0])

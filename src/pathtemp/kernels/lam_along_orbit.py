@@ -17,8 +17,9 @@ import jax.numpy as jnp
 from pathtemp._types import Array
 from pathtemp.kernels.lam_given_theta import PseudoPrior, choose
 from pathtemp.kernels.legs import OneTransport
+from pathtemp.kernels.rejected import Rejected, rejected_at
 from pathtemp.links import MetricLink, unit
-from pathtemp.paths.geometric import log_density
+from pathtemp.paths.geometric import as_energies, log_density
 
 
 class OrbitMove(NamedTuple):
@@ -28,6 +29,8 @@ class OrbitMove(NamedTuple):
     ----------
     a, theta, energies
         The chosen point.
+    rejected
+        What the evaluations met that is no density.
     lattice, probability
         All J points of the window (the first is the point of departure) and their probabilities: the conditional
         law of a, which Rao-Blackwellises every estimate of p(a).
@@ -38,6 +41,7 @@ class OrbitMove(NamedTuple):
     energies: Array
     lattice: Array
     probability: Array
+    rejected: Rejected
 
 
 def certain(theta: Array, energies: Array) -> Array:
@@ -62,18 +66,21 @@ def move(
 ) -> OrbitMove:
     """Move a along the orbit of z on ``points`` lattice points ``spacing`` apart; evaluates ``points - 1`` densities.
 
-    ``u`` are two uniforms: the place of a in its window, and the choice among the points. ``log_label`` of (theta,
-    energies) is the log probability of the label that the transport belongs to.
+    ``u`` are two uniforms: the place of a in its window, and the choice among the points. ``evaluate`` gives (log psi,
+    log q) of a point; ``log_label`` of (theta, energies) is the log probability of the label that the transport belongs
+    to.
     """
     place = jnp.floor(u[0] * points).astype(int)
     other = (place + jnp.arange(1, points)) % points
     lattice = jnp.concatenate([a[None], jnp.mod(a + (other - place) * spacing, 2.0)])
     thetas, log_dets = transport.orbit(z, unit(lattice))
-    candidates = jnp.concatenate([energies[None], jax.vmap(evaluate)(thetas[1:])])
-    log_p = log_density(candidates, link(lattice)) + log_dets - jax.vmap(prior)(lattice)
+    values, lam = jax.vmap(evaluate)(thetas[1:]), link(lattice)
+    candidates = jnp.concatenate([energies[None], as_energies(values)])
+    log_p = log_density(candidates, lam) + log_dets - jax.vmap(prior)(lattice)
     log_p = log_p + jax.vmap(log_label)(thetas, candidates)
     log_p = jnp.where(jnp.isnan(log_p), -jnp.inf, log_p)
     probability = jax.nn.softmax(log_p)
     choice = choose(u[1], probability)
     chosen = jnp.where(choice == 0, theta, thetas[choice])
-    return OrbitMove(lattice[choice], chosen, candidates[choice], lattice, probability)
+    rejected = rejected_at(values, thetas[1:], lam[1:])
+    return OrbitMove(lattice[choice], chosen, candidates[choice], lattice, probability, rejected)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -14,6 +14,7 @@ import numpy as np
 from pathtemp._types import Array, Key, Sampler
 from pathtemp.kernels import kept, strata
 from pathtemp.kernels.kept import Kept
+from pathtemp.kernels.rejected import Rejected, together
 from pathtemp.kernels.transported_hmc import ChainState, KernelParameters, Step, iterate
 from pathtemp.paths.geometric import GeometricPath, delta
 
@@ -89,7 +90,7 @@ class Record(NamedTuple):
     leapfrogs
         Leapfrogs of each iteration, shape (n,).
     rejected
-        Number of evaluations without density.
+        What the evaluations met that is no density.
     leg
         Labels of HMC moves, shape (n, C).
     """
@@ -106,7 +107,7 @@ class Record(NamedTuple):
     orbit_jump: Array
     plain_jump: Array
     leapfrogs: Array
-    rejected: Array
+    rejected: Rejected
     leg: Array
 
 
@@ -185,7 +186,7 @@ def make_round(
         count = state.chains.a.shape[0]
         indices = jnp.arange(count)
 
-        def body(state: State, i: Array) -> tuple[State, dict[str, Array]]:
+        def body(state: State, i: Array) -> tuple[State, dict[str, Any]]:
             # Shared by all chains of an iteration, so that none waits for another; chain keys depend on the chain's
             # number alone, so that batches and devices do not change a chain's draws.
             key_i = jax.random.fold_in(key, i)
@@ -220,11 +221,11 @@ def make_round(
                 "orbit_jump": jnp.mean(made.orbit_jump),
                 "plain_jump": jnp.mean(made.plain_jump),
                 "leapfrogs": steps,
-                "rejected": jnp.sum(made.rejected),
+                "rejected": together(made.rejected),
             }
             return State(chains, target, base, tour, sums), record
 
-        def block(state: State, i: Array) -> tuple[State, tuple[dict[str, Array], Array, Array]]:
+        def block(state: State, i: Array) -> tuple[State, tuple[dict[str, Any], Array, Array]]:
             state, record = jax.lax.scan(body, state, i)
             chosen = slice(0, shape.learners)
             return state, (record, state.chains.theta[chosen], record["lam"][-1, chosen])
@@ -233,14 +234,14 @@ def make_round(
         state = state._replace(target=kept.make_room(state.target, coming), base=kept.make_room(state.base, coming))
         blocks = jnp.arange(shape.iterations).reshape(-1, 4)
         state, (record, theta, theta_lam) = jax.lax.scan(block, state, blocks)
-        flat = {k: v.reshape(shape.iterations, *v.shape[2:]) for k, v in record.items()}
+        flat = jax.tree.map(lambda v: v.reshape(shape.iterations, *v.shape[2:]), record)
         summed = {k: flat.pop(k) for k in ("orbit_jump", "plain_jump", "rejected")}
         return state, Record(
             theta=theta,
             theta_lam=theta_lam,
             orbit_jump=jnp.mean(summed["orbit_jump"]),
             plain_jump=jnp.mean(summed["plain_jump"]),
-            rejected=jnp.sum(summed["rejected"]),
+            rejected=together(summed["rejected"]),
             **flat,
         )
 

@@ -17,9 +17,10 @@ from pathtemp._types import Array, Key, Sampler
 from pathtemp.kernels import hmc, lam_along_orbit, lam_given_theta, strata
 from pathtemp.kernels.lam_given_theta import PseudoPrior
 from pathtemp.kernels.legs import Legs, LegTransport, OneTransport
+from pathtemp.kernels.rejected import Rejected, none_rejected, rejected_at, together
 from pathtemp.kernels.transport import Transport
 from pathtemp.links import MetricLink, interpolate, unit
-from pathtemp.paths.geometric import GeometricPath, delta, log_density
+from pathtemp.paths.geometric import GeometricPath, as_energies, delta, log_density
 
 
 @jax.tree_util.register_dataclass
@@ -78,7 +79,7 @@ class Step(NamedTuple):
         Conditional probabilities of the bins of a (see :mod:`pathtemp.kernels.strata`), in the two moves; in frozen
         rounds zero where the lattice did not span the circle.
     rejected
-        Number of evaluations without density.
+        What the evaluations met that is no density.
     leg
         The label: the leg of a mixture base whose transport was used; 0 for another base.
     """
@@ -90,7 +91,7 @@ class Step(NamedTuple):
     plain_jump: Array
     orbit_masses: Array
     plain_masses: Array
-    rejected: Array
+    rejected: Rejected
     leg: Array
 
 
@@ -120,7 +121,7 @@ def iterate(
     z = transport.at(unit(a)).inverse(theta)
     no_masses = jnp.zeros(strata.count_bins(link.cells))
 
-    def along_orbit() -> tuple[Array, Array, Array, Array]:
+    def along_orbit() -> tuple[Array, Array, Array, Array, Rejected]:
         moved = lam_along_orbit.move(
             u[:2],
             a,
@@ -132,20 +133,20 @@ def iterate(
             link=link,
             prior=prior,
             transport=transport,
-            evaluate=path.energies,
+            evaluate=path.values,
             log_label=log_label,
         )
         masses = no_masses.at[strata.bin_of(moved.lattice, link.cells)].add(moved.probability)
         # Of lattices on a part of the circle it is chance how many points lie at the ends.
         counts = ~parameters.frozen | (spacing * lattice_points > 2.0 - 1e-9)
         masses = jnp.where(counts, masses, 0.0)
-        return moved.a, moved.theta, moved.energies, masses
+        return moved.a, moved.theta, moved.energies, masses, moved.rejected
 
-    def stay() -> tuple[Array, Array, Array, Array]:
-        return a, theta, energies, no_masses
+    def stay() -> tuple[Array, Array, Array, Array, Rejected]:
+        return a, theta, energies, no_masses, none_rejected(theta.shape[0])
 
     use_orbit = parameters.orbit & ~parameters.pinned
-    a_orbit, theta, energies, orbit_masses = jax.lax.cond(use_orbit, along_orbit, stay)
+    a_orbit, theta, energies, orbit_masses, on_lattice = jax.lax.cond(use_orbit, along_orbit, stay)
 
     s, lam = unit(a_orbit), link(a_orbit)
     step = jitter(u[2]) * jnp.exp(interpolate(parameters.log_step, s) + leg_step)
@@ -154,7 +155,9 @@ def iterate(
     proposal = hmc.propose(momentum, z, chart, lambda x: path.gradient(x, lam), step, steps)
     fresh = jnp.zeros((), bool) if sample_base is None else (lam <= 0.0)
     candidate = proposal.theta if sample_base is None else jnp.where(fresh, sample_base(key_base), proposal.theta)
-    new_energies = path.energies(candidate)
+    values = path.values(candidate)
+    new_energies = as_energies(values)
+    at_end = rejected_at(values[None], candidate[None], lam[None])
     log_ratio = log_density(new_energies, lam) - log_density(energies, lam) + proposal.kinetic_fall
     log_ratio = log_ratio + log_label(candidate, new_energies) - log_label(theta, energies)
     probability = jnp.where(fresh, 1.0, hmc.acceptance(log_ratio))
@@ -171,7 +174,7 @@ def iterate(
         jnp.abs(unit(a_new) - s),
         orbit_masses,
         strata.cut(plain_masses, link.cells),
-        jnp.sum(new_energies == -jnp.inf),
+        together(jax.tree.map(lambda *parts: jnp.stack(parts), on_lattice, at_end)),
         leg,
     )
     return ChainState(theta, a_new, energies), made

@@ -117,6 +117,7 @@ def ascend(
     most_steps: int = LEG,
     close: float = CLOSE,
     units: FloatArray | None = None,
+    room: float = np.inf,
 ) -> Ascents:
     """Climb from each of the ``starts`` (n, dim); ``scale`` (dim,) is the unit of each coordinate.
 
@@ -124,7 +125,8 @@ def ascend(
     while it climbs, gradients are left and fewer than half of the starts have arrived; it is given up after
     ``most_steps``. It has arrived where Newton's step promises ``close`` nats or less. ``units`` (n, dim, dim)
     are steps of about one standard deviation as columns, where they are known; up to ``WHITENED`` dimensions they are
-    used.
+    used. Ascents under way are dropped, as if they had not been taken up, where ``room`` does not pay for their next
+    steps.
 
     >>> ends = ascend(lambda x: -jnp.sum((x - 3.0) ** 2), np.zeros((2, 1)), scale=np.ones(1), most_gradients=1e4)
     >>> ends.arrived.tolist(), ends.theta.round(2).tolist()
@@ -144,7 +146,7 @@ def ascend(
     waiting, spent, own = list(range(count))[::-1], 0, dict[int, FloatArray]()
     while True:
         for lane in np.flatnonzero(holds < 0):
-            if not waiting or spent + LANES * CHUNK > most_gradients:
+            if not waiting or spent + LANES * CHUNK > min(most_gradients, room):
                 break
             row = waiting.pop()
             holds[lane], steps[lane], before[lane] = row, 0, -np.inf
@@ -154,7 +156,7 @@ def ascend(
             else:
                 frame.origin[lane], frame.unit[lane] = starts[row], given[row]
                 _place(lanes, int(lane), np.zeros(dim))
-        if np.all(holds < 0):
+        if np.all(holds < 0) or spent + LANES * CHUNK > room:
             break
         begun = (holds >= 0) & (steps == 0)
         after, heights = climb(lanes, frame, near)
@@ -163,7 +165,8 @@ def ascend(
         spent += LANES * CHUNK
         steps += CHUNK
         at_end = (holds >= 0) & ~lanes.arrived & ~lanes.stuck & (steps % LEG == 0)
-        worth = spent < most_gradients and np.mean(arrived) + np.sum(lanes.arrived & (holds >= 0)) / count < ENOUGH
+        paid = spent + LANES * dim + LANES * CHUNK <= room and spent < most_gradients
+        worth = paid and np.mean(arrived) + np.sum(lanes.arrived & (holds >= 0)) / count < ENOUGH
         goes_on = at_end & (lanes.height > before + CLOSE) & (steps < most_steps) & worth
         ended = (holds >= 0) & ~goes_on & (lanes.arrived | lanes.stuck | at_end | (steps >= most_steps))
         rows = holds[ended]
@@ -175,6 +178,7 @@ def ascend(
         lanes.stuck[holds < 0] = True  # type: ignore[index]
         before = np.where(goes_on, lanes.height, before)
         spent += _take_new_units(log_density, lanes, frame, np.flatnonzero(goes_on))
+    first[holds[holds >= 0]] = -np.inf
     return Ascents(ends, height, spread, own if dim <= WHITENED else {}, arrived, first, spent)
 
 

@@ -16,8 +16,8 @@ import numpy as np
 from pathtemp._types import Array, FloatArray, Key, LogDensity
 from pathtemp.compilation import compiled_once
 
-ROUNDS = 36
-"""Rounds of one trajectory each; the last third is kept."""
+ROUNDS = (12, 36)
+"""Rounds of one trajectory each, at least and at most; the last third is kept."""
 
 LEAPS = 8
 """Leapfrog steps of a trajectory."""
@@ -47,7 +47,9 @@ class Population:
     gradients: int
 
 
-def explore(log_density: LogDensity, theta: FloatArray, *, scale: FloatArray, seed: int) -> Population:
+def explore(
+    log_density: LogDensity, theta: FloatArray, *, scale: FloatArray, seed: int, most_gradients: float = np.inf
+) -> Population:
     """Move a population (n, dim) about; ``scale`` (dim,) is a unit to begin with, then it is the population's own.
 
     >>> start = np.random.default_rng(0).uniform(-2.0, 2.0, size=(32, 1))
@@ -60,7 +62,8 @@ def explore(log_density: LogDensity, theta: FloatArray, *, scale: FloatArray, se
     unit, step = np.array(scale, float), 0.3 / dim**0.25
     program, _ = compiled_once(_make_round, (log_density,), (theta, unit, np.asarray(step), key))
     kept, heights = [], []
-    for number in range(ROUNDS):
+    rounds = int(np.clip(most_gradients / (LEAPS * count), *ROUNDS))
+    for number in range(rounds):
         theta, height, accepted = (
             np.asarray(part) for part in program(theta, unit, np.asarray(step), jax.random.fold_in(key, number))
         )
@@ -69,11 +72,11 @@ def explore(log_density: LogDensity, theta: FloatArray, *, scale: FloatArray, se
         unit = np.clip(_width(theta), 0.5 * unit, 2.0 * unit)
         kept.append(theta)
         heights.append(np.median(height))
-    third = ROUNDS // 3
+    third = rounds // 3
     with np.errstate(invalid="ignore"):
         rise = np.median(heights[-third:]) - np.median(heights[-2 * third : -third])
     rises = not (rise < ENDLESS * dim and np.max(height) < BEYOND)
-    return Population(np.concatenate(kept[-third:]), rises, ROUNDS * LEAPS * count)
+    return Population(np.concatenate(kept[-third:]), rises, rounds * LEAPS * count)
 
 
 def falls_off(log_target: Callable[[FloatArray], FloatArray], centre: FloatArray, width: FloatArray) -> bool:

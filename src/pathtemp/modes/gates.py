@@ -49,12 +49,16 @@ def check_visits(visits: IntArray, expected: FloatArray, *, fewest: int = 5) -> 
 def check_unknown(new: FloatArray) -> Check:
     """No target draw belongs to a mode that the base does not know; ``new`` are the expected shares of such modes.
 
+    More rounds with the same base do not open this gate: they are no evidence that the base knows all modes.
+
     >>> check_unknown(np.array([])).passed
     True
     """
     found = new[new >= MATTERS]
     message = (
         f"Target draws (lam = 1) led to {len(found)} modes that were not known while the kernel was adapted, the "
-        f"largest with an expected share of {100 * new.max(initial=0.0):.0f}%: others may be hidden as well; {MORE}."
+        f"largest with an expected share of {100 * new.max(initial=0.0):.0f}%: others may be hidden as well, and "
+        "extending this run does not change its base; run anew with a larger budget, and with modes= points "
+        "near the modes that fit.modes says were found by draws."
     )
     return Check("unknown modes", len(found), 0, len(found) == 0, "" if len(found) == 0 else message)

@@ -105,6 +105,15 @@ def from_covariance(centre: FloatArray, covariance: FloatArray, height: float) -
     return Local(centre, scale, vectors[:, kept], gain, height)
 
 
+def law_gradients(dim: int) -> int:
+    """Gradient evaluations that the law at a mode takes.
+
+    >>> law_gradients(1), law_gradients(DENSE_DIM + 1)
+    (3, 0)
+    """
+    return 2 * dim + 1 if dim <= DENSE_DIM else 0
+
+
 def local_law(
     log_density: LogDensity,
     mode: FloatArray,

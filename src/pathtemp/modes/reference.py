@@ -18,7 +18,7 @@ from scipy.special import logsumexp
 from pathtemp._types import FloatArray, LogDensity
 from pathtemp.bases import Automatic
 from pathtemp.errors import InputError
-from pathtemp.inputs import check_density
+from pathtemp.inputs import check_density, naming
 from pathtemp.model import Model
 from pathtemp.modes.ascent import LEG, BoolArray, ascend
 from pathtemp.modes.cover import Cover, CoverSampler, cover_of_law
@@ -39,8 +39,17 @@ RADII = (10.0, 100.0)
 NEAR_STEPS = 4 * LEG
 """Steps of an ascent from nearby; badly scaled targets take some hundred."""
 
-NEAR_GRADIENTS, FAR_GRADIENTS = 10_000, 3_000
-"""Gradient evaluations of the ascents from nearby, and of those from each radius."""
+MOST_GRADIENTS = 16_000
+"""Gradient evaluations of the search, where the budget does not say fewer."""
+
+LEAST_GRADIENTS = 3_072
+"""Gradient evaluations of the search at least, enough for a few dozen starts."""
+
+SHARE = 0.2
+"""Share of the budget for the search."""
+
+FAR_SHARE = 0.2
+"""Share of the search for the ascents from each radius; the rest is for those from nearby."""
 
 WIDER = 1.5
 """Scale of the cover relative to that of all modes together, at least."""
@@ -79,7 +88,7 @@ class Reference:
     counts: Counts
 
 
-def reference(log_target: LogDensity, dim: int, *, seed: int) -> Reference:
+def reference(log_target: LogDensity, dim: int, *, seed: int, most_gradients: float = MOST_GRADIENTS) -> Reference:
     """A wide base for ``log_target`` on R^dim, from the modes that ascents around the origin find; warns how far.
 
     >>> import jax.numpy as jnp
@@ -90,8 +99,10 @@ def reference(log_target: LogDensity, dim: int, *, seed: int) -> Reference:
     rng = np.random.default_rng([seed % 2**32, 5])
     anywhere = cover_of_law(from_covariance(np.zeros(dim), np.eye(dim), 0.0), wider=RADII[-1], df=DF)
     search = Search(GeometricPath(anywhere, log_target), scale=np.ones(dim), seed=seed)
+    search.room = most_gradients
+    near_gradients = (1.0 - len(RADII) * FAR_SHARE) * most_gradients
     near = rng.uniform(-NEAR, NEAR, size=(BATCH, dim))
-    search.climb(near, found_by="near", random=True, most_gradients=NEAR_GRADIENTS, most_steps=NEAR_STEPS)
+    search.climb(near, found_by="near", random=True, most_gradients=near_gradients, most_steps=NEAR_STEPS)
     known = [law for law in search.laws if not law.flat]
     if known:
         search.scale = np.sqrt(np.max([_variance(law) for law in known], axis=0))
@@ -107,7 +118,7 @@ def reference(log_target: LogDensity, dim: int, *, seed: int) -> Reference:
                 far,
                 found_by="far",
                 random=False,
-                most_gradients=FAR_GRADIENTS,
+                most_gradients=FAR_SHARE * most_gradients,
                 most_steps=LEG if not known else LEG // 2,
             )
     laws = _representative(search, rng)
@@ -207,13 +218,14 @@ def _explored(log_target: LogDensity, starts: FloatArray, search: Search, *, see
     """A base from a short exploration; raises where the target is flat, or rises without end."""
     dim = starts.shape[1]
     # Up to where the slope is as in the bulk of a normal, and not further: a funnel's neck is no place to start.
-    ends = ascend(log_target, starts, scale=np.ones(dim), most_gradients=FAR_GRADIENTS, close=float(dim))
+    few = max(LEAST_GRADIENTS, search.room)
+    ends = ascend(log_target, starts, scale=np.ones(dim), most_gradients=FAR_SHARE * few, close=float(dim))
     search.counts = search.counts + Counts(ends.gradients, 0)
     alive = np.flatnonzero(np.isfinite(ends.height))
     proper = len(alive) > 0
     if proper:
         start = ends.theta[np.resize(alive[np.argsort(-ends.height[alive])], BATCH)]
-        found = explore(log_target, start, scale=np.ones(dim), seed=seed)
+        found = explore(log_target, start, scale=np.ones(dim), seed=seed, most_gradients=few)
         search.counts = search.counts + Counts(found.gradients, 0)
         centre, width = np.median(found.theta, axis=0), np.std(found.theta, axis=0)
         proper = not found.rises and falls_off(search.log_target, centre, np.maximum(width, 1e-10))
@@ -237,12 +249,17 @@ def _explored(log_target: LogDensity, starts: FloatArray, search: Search, *, see
     return Reference(cover, about, search.counts)
 
 
-def with_reference(model: Model, *, seed: int) -> tuple[Model, Reference | None]:
-    """The model with a base: its own, or, where that is automatic, the one that is found now."""
+def with_reference(model: Model, *, seed: int, budget: float | None = None) -> tuple[Model, Reference | None]:
+    """The model with a base: its own, or, where that is automatic, the one that is found now.
+
+    ``budget`` are the gradient evaluations of the whole run, None where nobody said.
+    """
     if not isinstance(model.log_base, Automatic):
         return model, None
     check_density("target", model.log_target, model.dim)
-    found = reference(model.log_target, model.dim, seed=seed)
+    most = MOST_GRADIENTS if budget is None else float(np.clip(SHARE * budget, LEAST_GRADIENTS, MOST_GRADIENTS))
+    with naming(model):
+        found = reference(model.log_target, model.dim, seed=seed, most_gradients=most)
     return with_cover(model, found.cover), found
 
 

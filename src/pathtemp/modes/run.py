@@ -1,14 +1,15 @@
-"""A run that looks for modes: after the annealing pass, between the adaptive rounds, and once more at its end."""
+"""A run that looks for modes: after the annealing pass, between the adaptive rounds, and after the frozen ones."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from pathtemp._types import FloatArray, IntArray
-from pathtemp.adapt import AdaptiveRun
+from pathtemp.adapt import FEWEST_ROUNDS, AdaptiveRun
 from pathtemp.engine import Engine
 from pathtemp.evaluate import energies_of, exact_draws
 from pathtemp.kernels.rounds import Record
@@ -43,7 +44,13 @@ NO_SCAN = 5_000
 """Gradient evaluations of a budget that buy no scan; each of the others buys one draw."""
 
 LOOK_SHARE = 0.01
-"""Share of the budget for each look at target draws."""
+"""Share of the budget for each look at target draws; there is none where that does not pay for a first step."""
+
+LEAST_LOOK = 4 * LANES * CHUNK
+"""Gradient evaluations of a look at least, enough for most ascents to arrive."""
+
+MOST_OF_PART = 0.2
+"""Largest share of what a run is extended by for the look at its end."""
 
 LOOK_AT = (2, 6)
 """Adaptive rounds after which target draws are looked at."""
@@ -89,6 +96,8 @@ class ModesRun:
         self._known = 0
         self._rounds = 0
         self._restarts: int | None = None
+        self._look_room = 0.0
+        self._looked_at = 0
 
     @property
     def after_round(self) -> Callable[[], None]:
@@ -116,28 +125,47 @@ class ModesRun:
     def warm_up(self, budget: float, *, least: float) -> None:
         """Annealing pass, search, choice of the base, adaptive rounds; from the choice on again for a new mode."""
         if self._restarts is None:
-            self._run.anneal(budget)
+            self._run.anneal(budget, kept_back=LEAST_SEARCH)
             self._user_path = (self.engine.reached, self.engine.length)
             self._user_end = self.engine.last_level.theta
             self._find(budget)
             self._settle(budget)
             self._restarts = 0
-        while not self._run.warm_up(budget, least=least, watch=self._new_mode):
+        while not self._run.warm_up(budget, least=least, watch=partial(self._new_mode, budget=budget)):
             self._restarts += 1
             self._rounds = 0
             self._settle(budget)
 
     def sample(self, budget: float, *, until_done: bool) -> None:
-        """Frozen rounds; what a last look at the draws costs is kept back."""
-        self._run.sample(budget - self._look_cost, until_done=until_done)
+        """Frozen rounds, then a look at the target draws; what that may cost is kept back for it."""
+        cost = self._look_cost(budget)
+        # A part that is short goes to the rounds.
+        self._look_room = cost if cost <= MOST_OF_PART * (budget - self.engine.counts.gradients) else 0.0
+        self._run.sample(budget - self._look_room, until_done=until_done)
+        self._look_at_draws()
 
     def sample_on(self) -> None:
-        """Frozen rounds until the limit that was set when the first of them began."""
+        """Frozen rounds until the limit that was set when the first of them began, and the look after them."""
         self._run.sample_on()
+        self._look_at_draws()
 
-    @property
-    def _look_cost(self) -> float:
-        return LOOK_SHARE * (10.0 * MOST_SEARCH if self._budget is None else self._budget)
+    def _look_cost(self, budget: float) -> float:
+        """Gradient evaluations that a look may cost in a run of ``budget``."""
+        share = LOOK_SHARE * (10.0 * MOST_SEARCH if self._budget is None else budget)
+        return 0.0 if share < LANES * CHUNK else max(share, LEAST_LOOK)
+
+    def _look_at_draws(self) -> None:
+        """Once for the rounds there are: climb from the target draws, and weigh what is new.
+
+        A mode that is found here came too late for the base, which stays as it is; the verdict names it.
+        """
+        if self._looked_at == self.engine.rounds:
+            return
+        self._looked_at = self.engine.rounds
+        if len(self._look(target_draws(self.engine).flat, self._look_room)):
+            self._search.refine()
+            self._pay()
+        self._run.after_round()
 
     def _find(self, budget: float) -> None:
         """Search from the base and along the annealing pass."""
@@ -145,6 +173,7 @@ class ModesRun:
         lam, theta = engine.pool.lam_theta()
         most = SEARCH_SHARE * budget if self._budget is not None else min(SEARCH_SHARE * budget, MOST_SEARCH)
         most = max(most, LEAST_SEARCH)
+        self._search.room = self._run.before_rounds(budget) - engine.counts.gradients
         draws = (
             base_stream(model.sample_base, self._seed)
             if model.sample_base is not None
@@ -190,30 +219,41 @@ class ModesRun:
         else:
             old.engine.counts, old.history = engine.counts, new.history
 
-    def _new_mode(self, record: Record) -> bool:
-        """Whether target draws of this round lead to a mode of some mass that the base does not know."""
+    def _new_mode(self, record: Record, *, budget: float) -> bool:
+        """Whether target draws of this round lead to a mode of some mass, and there is room to begin again with it."""
         self._rounds += 1
-        if self._restarts == MOST_RESTARTS or self._rounds not in LOOK_AT or self._search.hopeless:
+        if self._restarts == MOST_RESTARTS or self._rounds not in LOOK_AT:
+            return False
+        left = self._run.before_rounds(budget) - self.engine.counts.gradients
+        again = FEWEST_ROUNDS * self.engine.round_gradients + self._annealing
+        if left < self._look_cost(budget) + again:
             return False
         theta = np.asarray(record.theta)[np.asarray(record.theta_lam) >= 1.0]
-        new = self._look(theta)
+        new = self._look(theta, self._look_cost(budget))
         return bool(np.any(self._search.shares()[new] >= gates.MATTERS))
 
-    def _look(self, theta: FloatArray) -> IntArray:
+    @property
+    def _annealing(self) -> int:
+        """Gradient evaluations of the dearest annealing pass so far."""
+        spent = np.array([record.gradients for record in self._run.history])
+        passes = np.array([record.phase == "anneal" for record in self._run.history])
+        return int(np.diff(spent, prepend=0)[passes].max())
+
+    def _look(self, theta: FloatArray, room: float) -> IntArray:
         """Climb from the target draws (n, dim) that are explained least; returns the numbers of new modes."""
-        if len(theta) == 0 or self._search.hopeless:
-            return np.zeros(0, np.int64)
         search = self._search
+        if len(theta) == 0 or search.hopeless or room < LANES * CHUNK:
+            return np.zeros(0, np.int64)
+        search.room = room
         picked = search.strange(theta, search.log_target(theta), BATCH)
-        new = search.climb(theta[picked], found_by="draws", random=False, most_gradients=self._look_cost)
+        new = search.climb(theta[picked], found_by="draws", random=False, most_gradients=room)
         self._pay()
         return np.array(new, np.int64)
 
     def result(self) -> Run:
-        """Draws, diagnostics and verdict, with what is known of the modes."""
+        """Draws, diagnostics and verdict, with what is known of the modes; asking changes nothing."""
         engine, search = self.engine, self._search
         draws = target_draws(engine)
-        new = self._look(draws.flat)
         run = self._run.result()
         if search.modes and not search.hopeless:
             labels = search.labels(draws.flat).reshape(draws.chain.shape)
@@ -228,7 +268,7 @@ class ModesRun:
                 *checks,
                 gates.check_unseen(search.unseen, search.starts),
                 gates.check_visits(visited[: self._known], expected[: self._known]),
-                gates.check_unknown(expected[new]),
+                gates.check_unknown(expected[self._known :]),
             )
         base = run.base
         if self._mixture and self._model.sample_base is not None:
@@ -265,8 +305,14 @@ class ModesRun:
         )
 
     def go_on(self, *, draws: int | None, budget: float | None) -> Run:
-        """More frozen rounds, see :meth:`pathtemp.adapt.AdaptiveRun.go_on`."""
-        self._run.go_on(draws=draws, budget=budget)
+        """More frozen rounds, see :meth:`pathtemp.adapt.AdaptiveRun.go_on`.
+
+        The base stays what it is: a mode that it does not know stays in the verdict, however long the run.
+        """
+        limit = self._run.make_room(draws=draws, budget=budget)
+        if not self._run.frozen:
+            self.warm_up(limit, least=self.engine.settings.adapt_least * limit)
+        self.sample(limit, until_done=budget is None)
         return self.result()
 
 

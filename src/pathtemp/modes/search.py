@@ -13,7 +13,7 @@ from pathtemp._types import FloatArray, IntArray
 from pathtemp.evaluate import energies_of, exact_draws
 from pathtemp.modes.ascent import LEG, Ascents, BoolArray, ascend
 from pathtemp.modes.dedupe import near, same_mode
-from pathtemp.modes.local import Local, local_law
+from pathtemp.modes.local import Local, law_gradients, local_law
 from pathtemp.modes.parts import Parts, in_parts
 from pathtemp.modes.refine import log_normal, log_student, refine
 from pathtemp.modes.unseen import unseen_share
@@ -79,6 +79,8 @@ class Search:
         Spread of the base in each coordinate, (dim,).
     seed
         Of the local importance sampling.
+
+    ``room`` are the gradient evaluations that may still be spent, whatever a single call allows.
     """
 
     def __init__(self, path: GeometricPath, *, scale: FloatArray, seed: int) -> None:
@@ -89,12 +91,17 @@ class Search:
         self.given_up = 0
         self.scanned = 0
         self.counts = Counts()
+        self.room = np.inf
         self._rng = np.random.default_rng([seed % 2**32, 3])
 
     def log_target(self, theta: FloatArray) -> FloatArray:
         """Log density of the target at points (n, dim), counted."""
         self.counts = self.counts + Counts(0, len(theta))
         return energies_of(self.path, theta)[:, 1]
+
+    def _spend(self, gradients: int) -> None:
+        self.counts = self.counts + Counts(gradients, 0)
+        self.room -= gradients
 
     def climb(
         self,
@@ -111,9 +118,14 @@ class Search:
         only the nearer half count, the starts of higher density: far out a density may lead nowhere.
         """
         ends = ascend(
-            self.path.log_target, theta, scale=self.scale, most_gradients=most_gradients, most_steps=most_steps
+            self.path.log_target,
+            theta,
+            scale=self.scale,
+            most_gradients=most_gradients,
+            most_steps=most_steps,
+            room=self.room,
         )
-        self.counts = self.counts + Counts(ends.gradients, 0)
+        self._spend(ends.gradients)
         made = np.isfinite(ends.first)
         found = np.zeros(len(theta), bool)
         rows = [int(i) for i in np.argsort(-ends.height) if ends.arrived[i]]
@@ -145,7 +157,7 @@ class Search:
                 return new, slopes, rows[place:]
             end, height = ends.theta[i], float(ends.height[i])
             k = same_mode([mode.law for mode in self.modes], end, height, self.log_target)
-            if k is None and len(self.modes) < MOST_MODES:
+            if k is None and len(self.modes) < MOST_MODES and law_gradients(len(end)) <= self.room:
                 mode = self._describe(ends, i, found_by)
                 if mode.law.rise > HIGHEST_RISE:
                     slopes[i] = mode
@@ -169,9 +181,15 @@ class Search:
         tops = np.stack([law.centre for law in laws])
         units = np.stack([law.matrix for law in laws])
         ends = ascend(
-            self.path.log_target, tops, scale=self.scale, most_gradients=np.inf, most_steps=most_steps, units=units
+            self.path.log_target,
+            tops,
+            scale=self.scale,
+            most_gradients=np.inf,
+            most_steps=most_steps,
+            units=units,
+            room=self.room,
         )
-        self.counts = self.counts + Counts(ends.gradients, 0)
+        self._spend(ends.gradients)
         return ends
 
     def _describe(self, ends: Ascents, i: int, found_by: str) -> Mode:
@@ -183,7 +201,7 @@ class Search:
             spread=float(ends.spread[i]),
             unit=ends.unit.get(i),
         )
-        self.counts = self.counts + Counts(gradients, 0)
+        self._spend(gradients)
         return Mode(law, law.log_evidence, found_by, 0)
 
     def isolate(self) -> None:
@@ -195,8 +213,9 @@ class Search:
         if len(self.modes) < 2 or not fresh:
             return
         around = [self.modes[k].law.spread_out(self._rng.standard_normal((2, len(self.scale)))) for k in fresh]
-        ends = ascend(self.path.log_target, np.concatenate(around), scale=self.scale, most_gradients=np.inf)
-        self.counts = self.counts + Counts(ends.gradients, 0)
+        starts = np.concatenate(around)
+        ends = ascend(self.path.log_target, starts, scale=self.scale, most_gradients=np.inf, room=self.room)
+        self._spend(ends.gradients)
         for i, k in enumerate(fresh):
             law, pair = self.modes[k].law, slice(2 * i, 2 * i + 2)
             level = np.abs(ends.height[pair] - law.height) < SAME_HEIGHT

@@ -12,6 +12,9 @@ from pathtemp._types import Array, LogDensity
 LOG_ZERO = -1e30
 """Stands for log 0 in differences: far below any log density, yet finite, so that lam * LOG_ZERO is never NaN."""
 
+HUGE = -LOG_ZERO
+"""Log density above which a value counts as +inf."""
+
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
@@ -26,15 +29,23 @@ class GeometricPath:
     log_base: LogDensity
     log_target: LogDensity
 
+    def values(self, theta: Array) -> Array:
+        """(log psi, log q) at ``theta`` as the two functions give them, shape (2,)."""
+        return jnp.stack([self.log_base(theta), self.log_target(theta)])
+
     def energies(self, theta: Array) -> Array:
         """(log psi, log q) at ``theta``, shape (2,); NaN and +inf count as zero density."""
-        values = jnp.stack([self.log_base(theta), self.log_target(theta)])
-        return jnp.where(jnp.isnan(values) | (values > -LOG_ZERO), -jnp.inf, values)
+        return as_energies(self.values(theta))
 
     def gradient(self, theta: Array, lam: Array) -> Array:
         """Gradient of the log density in theta, shape (dim,); the part of zero weight is left out, even if NaN."""
         base, target = jax.grad(self.log_base)(theta), jax.grad(self.log_target)(theta)
         return jnp.where(lam < 1, (1 - lam) * base, 0.0) + jnp.where(lam > 0, lam * target, 0.0)
+
+
+def as_energies(values: Array) -> Array:
+    """Log densities of any shape with NaN and +inf as zero density, which callers count and report."""
+    return jnp.where(jnp.isnan(values) | (values > HUGE), -jnp.inf, values)
 
 
 def log_density(energies: Array, lam: Array) -> Array:

@@ -1,0 +1,180 @@
+"""Log densities that are no numbers: +inf is an error that shows the point, NaN and -inf are counted apart and told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro.distributions as dist
+import pytest
+
+import pathtemp as pt
+from pathtemp import inputs
+from pathtemp.diagnostics import check_nan
+from pathtemp.engine import Engine
+from pathtemp.errors import InfiniteDensity
+from pathtemp.evaluate import energies_of
+from pathtemp.kernels.rejected import Rejected, rejected_at, together
+from pathtemp.model import Model
+from pathtemp.model import model as join
+from pathtemp.modes.search import Search
+from pathtemp.paths.geometric import GeometricPath
+from pathtemp.run import Rejections
+from pathtemp.settings import Settings
+
+SMALL: dict[str, Any] = {
+    "settings": Settings(chains=16, iterations=16),
+    "draws": 8,
+    "modes": "off",
+    "budget": 6_000,
+    "progress": False,
+}
+CENTRE = jnp.array([5.0, 5.0])
+
+
+def normal(x: jax.Array) -> jax.Array:
+    return -0.5 * jnp.sum((x - CENTRE) ** 2)
+
+
+def in_hole(x: jax.Array) -> jax.Array:
+    """A disc a standard deviation from the centre of the target, where no draw of the base comes."""
+    return jnp.sum((x - CENTRE - 1.0) ** 2) < 1.0
+
+
+def with_hole(value: float) -> Model:
+    """No density far to one side, and ``value`` in the hole."""
+
+    def target(x: jax.Array) -> jax.Array:
+        return jnp.where(in_hole(x), value, jnp.where(x[1] > 7.0, -jnp.inf, normal(x)))
+
+    return join(target, pt.normal(jnp.zeros(2), 1.0), name="with a hole")
+
+
+INFINITE, NAN = with_hole(float("inf")), with_hole(float("nan"))
+
+
+def point_of(met: pytest.ExceptionInfo[InfiniteDensity]) -> np.ndarray:
+    assert met.value.values[1] == np.inf
+    return met.value.theta
+
+
+def test_kinds_are_told_apart() -> None:
+    values = jnp.array([[0.0, 1.0], [0.0, -jnp.inf], [jnp.nan, 0.0], [-jnp.inf, jnp.nan], [0.0, 1e31], [0.0, -1e300]])
+    theta, lam = jnp.arange(12.0).reshape(6, 2), jnp.linspace(0.0, 1.0, 6)
+    met = rejected_at(values, theta, lam)
+    assert (int(met.zero), int(met.nan), int(met.infinite)) == (1, 2, 1)
+    np.testing.assert_allclose(met.lam, [0.4, 0.6])
+    np.testing.assert_array_equal(met.point, [8.0, 9.0])
+    clean = rejected_at(values[:1], theta[:1], lam[:1])
+    both = together(Rejected(*(jnp.stack(parts) for parts in zip(clean, met, strict=True))))
+    for one, other in zip(both, met, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_plus_infinity_at_the_start_is_told_by_name() -> None:
+    base = {"tau": dist.HalfNormal(2.0), "b": pt.normal(0.0, 1.0, shape=(2,))}
+    with pytest.raises(pt.InputError, match=r"^target: the log density is \+inf at b = \[.*\], tau = [1-9]") as met:
+        pt.temper(target=lambda v: jnp.where(v["tau"] > 1.0, jnp.inf, -v["tau"]), base=base, **SMALL)
+    assert "must be finite, or -inf where it is zero" in str(met.value)
+
+
+def test_plus_infinity_of_the_base_is_told() -> None:
+    base = pt.function_base(lambda x: jnp.where(x[0] > 0.5, jnp.inf, -0.5 * x @ x), dim=2)
+    with pytest.raises(InfiniteDensity, match=r"^base: the log density is \+inf at theta = \["):
+        pt.temper(target=normal, base=base, **SMALL)
+
+
+def test_plus_infinity_in_the_search_is_told() -> None:
+    search = Search(GeometricPath(INFINITE.log_base, INFINITE.log_target), scale=np.ones(2), seed=0)
+    with pytest.raises(InfiniteDensity, match=r"\+inf at the unconstrained point \(6, 6\)"):
+        search.log_target(np.array([[0.0, 0.0], [6.0, 6.0]]))
+
+
+def unlooked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave out the checks beyond the draws of the base."""
+    monkeypatch.setattr(inputs, "_check_support", lambda theta, path: None)
+
+
+def test_plus_infinity_in_the_annealing_pass_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    unlooked(monkeypatch)
+    monkeypatch.setattr(Engine, "round", lambda self: pytest.fail("it came to the rounds"))
+    with pytest.raises(InfiniteDensity, match=r"\+inf at theta = \[") as met:
+        pt.temper(INFINITE, **SMALL)
+    assert in_hole(jnp.asarray(point_of(met)))
+
+
+def test_plus_infinity_in_the_rounds_is_told_and_the_rounds_before_are_kept(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    unlooked(monkeypatch)
+    met_by_engine = Engine._met
+
+    def from_the_third_round(self: Engine, rejected: Rejected, evaluations: int) -> None:
+        none = np.zeros((), int)
+        met_by_engine(self, rejected if self.rounds >= 3 else rejected._replace(infinite=none), evaluations)
+
+    monkeypatch.setattr(Engine, "_met", from_the_third_round)
+    place = tmp_path / "run.nc"
+    with pytest.raises(InfiniteDensity, match=r"pt\.resume goes on from the rounds before once it is mended") as met:
+        pt.temper(INFINITE, checkpoint=place, **SMALL)
+    assert in_hole(jnp.asarray(point_of(met)))
+    fit = pt.resume(place, NAN, progress=False)
+    assert len(fit.history) > 4
+
+
+@pytest.fixture(scope="module")
+def holey() -> pt.Fit:
+    with pytest.MonkeyPatch.context() as patch:
+        unlooked(patch)
+        return pt.temper(NAN, **SMALL)
+
+
+def test_nan_is_counted_apart_and_told(holey: pt.Fit) -> None:
+    """A quarter of the target lies in the hole, so that far more than one point in a thousand does."""
+    rejected = holey.diagnostics.rejected
+    assert rejected.nan > 0.001 * rejected.evaluations
+    low, high = rejected.nan_lam
+    assert 0.0 <= low < 1.0 == high
+    assert not holey.converged
+    told = [message for message in holey.warnings if message.startswith("The log density was NaN at")]
+    assert len(told) == 1
+    assert f"{rejected.nan:,} of {rejected.evaluations:,} points" in told[0]
+
+
+def test_both_kinds_are_in_the_summary(holey: pt.Fit) -> None:
+    """Beyond two standard deviations there is no density: some points in a hundred, and none of them NaN."""
+    rejected = holey.diagnostics.rejected
+    assert rejected.zero > 0
+    assert holey.diagnostics.rejections == rejected.zero + rejected.nan < rejected.evaluations
+    shown = f"points without density {rejected.total:,} of {rejected.evaluations:,}"
+    nan = f"NaN at {rejected.nan:,} of them, {rejected.where_nan}"
+    assert f"{shown}; {nan}" in " ".join(str(holey.summary(rows=0)).split())
+
+
+def test_no_draw_lies_where_there_is_no_density(holey: pt.Fit) -> None:
+    draws = holey.posterior["theta"].values.reshape(-1, 2)
+    assert len(draws)
+    assert not np.any(jax.vmap(in_hole)(draws))
+    assert np.all(draws[:, 1] <= 7.0)
+
+
+def test_what_was_met_is_kept_in_files(holey: pt.Fit, tmp_path: Path) -> None:
+    holey.save(tmp_path / "fit.nc")
+    assert pt.load(tmp_path / "fit.nc").diagnostics.rejected == holey.diagnostics.rejected
+
+
+def test_a_stray_nan_is_let_pass() -> None:
+    assert check_nan(Rejections(0, 1, 1000, (0.0, 0.0))).passed
+    failed = check_nan(Rejections(0, 2, 1000, (0.2, 0.25)))
+    assert not failed.passed
+    assert "at lam between 0.2 and 0.25" in failed.message
+
+
+def test_energies_of_points_hold_no_nan() -> None:
+    path = GeometricPath(NAN.log_base, NAN.log_target)
+    energies = energies_of(path, np.array([[6.0, 6.0], [0.0, 0.0]]))
+    assert np.isneginf(energies[0, 1])
+    assert np.isfinite(energies[1]).all()
