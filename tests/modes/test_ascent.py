@@ -45,17 +45,17 @@ def test_badly_scaled_coordinates_are_no_hindrance() -> None:
 
 
 def collinear(dim: int) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and precision of a normal whose widths span five orders of magnitude, in no coordinate's direction."""
+    """Mean and square root of the precision of a normal of widths from .001 to 100, in no coordinate's direction."""
     rng = np.random.default_rng(4)
     turn = np.linalg.qr(rng.normal(size=(dim, dim)))[0]
-    return rng.normal(size=dim), (turn * 10.0 ** np.linspace(-4.0, 6.0, dim)) @ turn.T
+    return rng.normal(size=dim), 10.0 ** np.linspace(-2.0, 3.0, dim)[:, None] * turn.T
 
 
 def test_more_steps_and_own_units_climb_what_one_leg_does_not() -> None:
-    mean, precision = collinear(20)
+    mean, root = collinear(20)
 
     def log_q(x):
-        return -0.5 * (x - mean) @ precision @ (x - mean)
+        return -0.5 * jnp.sum((root @ (x - mean)) ** 2)
 
     starts = np.random.default_rng(0).uniform(-2.0, 2.0, size=(32, 20))
     short = ascend(log_q, starts, scale=np.ones(20), most_gradients=1e5)
@@ -65,16 +65,15 @@ def test_more_steps_and_own_units_climb_what_one_leg_does_not() -> None:
     assert long.arrived.all()
     # Some steps more in units of the curvature, which took a gradient a dimension, are enough.
     assert long.gradients <= LANES * (LEG + 20 + LEG)
-    away = long.theta - mean
-    assert np.all(np.einsum("ni,ij,nj->n", away, precision, away) < 1e-4)
+    assert np.all(np.abs((long.theta - mean) @ root.T) < 0.01)
     assert set(long.unit) == set(range(32))
 
 
 def test_units_that_are_known_make_it_quick() -> None:
-    mean, precision = collinear(20)
-    units = np.repeat(np.linalg.cholesky(np.linalg.inv(precision))[None], 32, axis=0)
+    mean, root = collinear(20)
+    units = np.repeat(np.linalg.inv(root)[None], 32, axis=0)
     starts = np.random.default_rng(0).uniform(-2.0, 2.0, size=(32, 20))
-    log_q = lambda x: -0.5 * (x - mean) @ precision @ (x - mean)  # noqa: E731
+    log_q = lambda x: -0.5 * jnp.sum((root @ (x - mean)) ** 2)  # noqa: E731
     ends = ascend(log_q, starts, scale=np.ones(20), most_gradients=1e5, units=units)
     assert ends.arrived.all()
     assert ends.gradients <= 3 * LANES * CHUNK
