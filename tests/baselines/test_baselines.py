@@ -138,7 +138,9 @@ class TestManySeeds:
         exact, fits = easy().log_z, [empirical(seed) for seed in SEEDS]
         assert exact is not None
         evidence = [fit.log_marginal_likelihood for fit in fits]
-        assert_scores([(e.value - easy().log_z_end) / e.se for e in evidence], df=HALVES - 1, spread=(0.85, 1.5))
+        # The logarithm of a share of few draws has a bias besides.
+        z = [(e.value - easy().log_z_end) / e.se for e in evidence]
+        assert_scores(z, df=HALVES - 1, spread=(0.85, 1.5), bias=0.6)
 
         def error(fit: pt.Fit, at: int) -> float:
             curve = fit.history[at].curve
