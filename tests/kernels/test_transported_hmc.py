@@ -26,7 +26,7 @@ from stationary import (
 )
 
 from pathtemp._types import Key, Sampler
-from pathtemp.kernels import hmc, lam_along_orbit, lam_given_theta, strata, transported_hmc
+from pathtemp.kernels import hmc, lam_given_theta, strata, transported_hmc
 from pathtemp.kernels.lam_given_theta import PseudoPrior
 from pathtemp.kernels.legs import Legs, LegTransport
 from pathtemp.kernels.transport import AffineMap, Transport
@@ -340,11 +340,19 @@ def orbit_of_a_leg_without_its_volume(patch: pytest.MonkeyPatch, on: jax.Array) 
     patch.setattr(LegTransport, "orbit", wrong)
 
 
-LABEL_BUGS = (labels_count_for_nothing, labels_that_do_not_look_at_theta, orbit_of_a_leg_without_its_volume)
+LABEL_BUGS: dict[Plant, int] = {
+    labels_count_for_nothing: 8,
+    labels_that_do_not_look_at_theta: 3,
+    orbit_of_a_leg_without_its_volume: 3,
+}
+"""Bugs of the labels, and the iterations after which each shows."""
 
 
 @pytest.mark.parametrize("bug", range(len(LABEL_BUGS)), ids=[plant.__name__ for plant in LABEL_BUGS])
 def test_a_bug_planted_in_the_labels_is_seen(bug: int) -> None:
-    # Without exact draws of the base, which repair what the labels break.
-    iterate = kernel("legs", sampled=False, plants=LABEL_BUGS)
-    assert move("legs", iterate, parameters("legs"), steps=4, iterations=20, bug=bug)[0] < REFUSED
+    # Without exact draws of the base, which repair what the labels break, and with step sizes that differ much.
+    iterate, iterations = kernel("legs", sampled=False, plants=tuple(LABEL_BUGS)), list(LABEL_BUGS.values())[bug]
+    chosen = parameters("legs")
+    assert chosen.leg_step is not None
+    uneven = replace(chosen, leg_step=0.7 + jnp.linspace(-2.0, 2.0, len(chosen.leg_step)))
+    assert move("legs", iterate, uneven, iterations=iterations, bug=bug)[0] < REFUSED
