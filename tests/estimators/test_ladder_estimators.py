@@ -62,7 +62,7 @@ def test_bridge_is_better_than_importance_either_way():
         down, up = importance(-7.5 * x**2).log_ratio[0], -importance(7.5 * y**2).log_ratio[0]
         errors.append(np.array([both, down, up]) + np.log(4.0))
     both, down, up = np.square(errors).T
-    # The root mean squares are .056 and .063; the mean difference of so many squares is eight standard errors from zero.
+    # The root mean squares are .056 and .063; the mean difference of so many squares is eight of its errors from zero.
     assert np.mean(both) < np.mean(down)
     # From the narrow state the ratio has no variance.
     assert_rate(int(np.sum(both < up)), 1000, at_least=0.95)

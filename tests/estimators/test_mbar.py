@@ -37,7 +37,7 @@ def test_errors_over_many_runs_are_those_of_the_jackknife():
         lam, _ = link(rng.uniform(size=600))
         delta = scale_path(rng, lam)
         error = mbar_se(lam, delta, np.arange(600) % 20, nodes)
-        scores.append(((mbar(lam, delta, nodes) - scale_log_z(nodes)) / error)[[1, 4, 8]])
+        scores.append((mbar(lam, delta, nodes) - scale_log_z(nodes))[[1, 4, 8]] / error[[1, 4, 8]])
     for at_one_node in np.array(scores).T:
         assert_scores(at_one_node, df=19)
 
@@ -148,14 +148,14 @@ def test_base_without_density_on_half_of_the_target():
 
 
 def test_huge_delta():
-    lam, delta = joint_draws(12, n=6000, dim=40_000)
+    lam, delta = joint_draws(12, n=4000, dim=40_000)
     assert np.min(delta) < -1e5
-    nodes, _ = link(np.linspace(0.1, 0.8, 513))
+    nodes, _ = link(np.linspace(0.1, 0.8, 257))
     curve = mbar(lam, delta, nodes)
     assert np.isfinite(curve).all()
-    error = mbar_se(lam, delta, np.arange(lam.size) % 30, nodes)[-1]
+    error = mbar_se(lam, delta, np.arange(lam.size) % 20, nodes)[-1]
     assert error < 10.0
-    assert_close(curve[-1], -20_000 * np.log(10.0), error, df=29)
+    assert_close(curve[-1], -20_000 * np.log(10.0), error, df=19)
 
 
 def test_constant_likelihood():
