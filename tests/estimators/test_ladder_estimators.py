@@ -17,6 +17,7 @@ from pathtemp.estimators import (
     taylor,
     thermodynamic,
 )
+from pathtemp.testing.calibration import assert_rate
 
 
 def test_importance_with_zero_ratios():
@@ -54,15 +55,17 @@ def test_bridge_is_antisymmetric():
 
 def test_bridge_is_better_than_importance_either_way():
     errors = []
-    for seed in range(200):
-        rng = np.random.default_rng(seed)
+    for run in range(1000):
+        rng = np.random.default_rng([2, run])
         x, y = rng.normal(size=500), rng.normal(size=500) / 4.0
         both = bridge(-7.5 * x**2, -7.5 * y**2).log_ratio[0]
         down, up = importance(-7.5 * x**2).log_ratio[0], -importance(7.5 * y**2).log_ratio[0]
         errors.append(np.array([both, down, up]) + np.log(4.0))
-    both, down, up = np.sqrt(np.mean(np.square(errors), axis=0))
-    assert both < down
-    assert both < 0.25 * up  # from the narrow state the ratio has no variance
+    both, down, up = np.square(errors).T
+    # The root mean squares are .056 and .063; the mean difference of so many squares is eight of its errors from zero.
+    assert np.mean(both) < np.mean(down)
+    # From the narrow state the ratio has no variance.
+    assert_rate(int(np.sum(both < up)), 1000, at_least=0.95)
 
 
 def test_bridge_of_far_apart_scales():
@@ -77,7 +80,7 @@ def test_two_states_of_the_multistate_bridge_are_the_bridge():
     ratio = log_q[:, 1] - log_q[:, 0]
     pair, many = bridge(ratio[:300], ratio[300:]).log_ratio, multistate_bridge(log_q, [300, 200]).log_ratio
     assert many[0] == pytest.approx(pair[0], abs=1e-8)
-    assert many[1] == pytest.approx(pair[1], rel=0.02)
+    assert many[1] == pytest.approx(pair[1], rel=0.05)
 
 
 def test_multistate_bridge_does_not_mind_the_scale_of_densities():

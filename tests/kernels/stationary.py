@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 from scipy import stats
 from scipy.interpolate import CubicSpline
 from scipy.special import logsumexp
@@ -24,16 +25,35 @@ from pathtemp.modes.local import from_covariance
 from pathtemp.modes.mixture_base import mixture_base
 from pathtemp.paths.geometric import GeometricPath
 from pathtemp.testing import Problem, beta_binomial, gaussian_mixture
+from pathtemp.testing.calibration import FALSE_ALARM
 
 CHAINS = 20_000
 QUICK: dict[str, Any] = {"xla_backend_optimization_level": 0}
 """Compiler options for a function that runs a few times only."""
 
-ACCEPTED = 1e-3
+ACCEPTED = FALSE_ALARM
 """Smallest p-value, over all tests of one transition together, of a kernel that is right."""
 
-REFUSED = 1e-9
-"""Largest p-value of one that is wrong on purpose."""
+REFUSED = 1e-12
+"""Largest p-value of one that is wrong on purpose: as many chains as there are show it at any seed."""
+
+Plant = Callable[[pytest.MonkeyPatch, Array], None]
+"""A bug to be planted in the functions of a kernel; the traced number says whether it is switched on."""
+
+
+def with_bugs(function: Callable[..., Any], plants: Sequence[Plant]) -> Callable[..., Any]:
+    """The function with one argument more, before the others: which of the planted bugs is switched on.
+
+    So one compiled program holds a kernel with each of its bugs. A bug is planted while the program is traced.
+    """
+
+    def planted(bug: Array, *arguments: Any) -> Any:
+        with pytest.MonkeyPatch.context() as patch:
+            for number, plant in enumerate(plants):
+                plant(patch, bug == number)
+            return function(*arguments)
+
+    return planted
 
 
 def _mixture() -> Problem:
@@ -105,7 +125,7 @@ def _legs() -> Problem:
 
     base, sample_base = mixture_base(laws, np.array([0.3, 0.7]), log_user, sample_user)
     path = GeometricPath(base, target.model.log_target)
-    energies = jax.jit(jax.vmap(path.energies))
+    energies = jax.jit(jax.vmap(path.energies), compiler_options=QUICK)
     # The trapezoid is exact for what falls off so fast.
     line = np.linspace(-16.0, 16.0, 401)
     grid = np.asarray(energies(np.stack(np.meshgrid(line, line), axis=-1).reshape(-1, 2)))
@@ -114,17 +134,27 @@ def _legs() -> Problem:
     curve = CubicSpline(lams, [logsumexp((1 - l) * grid[:, 0] + l * grid[:, 1]) + log_cell for l in lams])
     highest = float(np.max(grid[:, 1] - grid[:, 0])) + 0.01
 
+    def propose(key: Key) -> tuple[Array, Array]:
+        theta = sample_base(key)
+        return theta, path.energies(theta)
+
+    draw = jax.jit(
+        lambda seed: jax.vmap(propose)(jax.random.split(jax.random.key(seed), 2**16)), compiler_options=QUICK
+    )
+
     def sample_at(rng: np.random.Generator, lam: FloatArray) -> FloatArray:
-        """Rejection from the base, by the bound of the ratio of target and base."""
+        """Rejection from the base, by the bound of the ratio of target and base; as many tries as proposals allow."""
         out, left = np.empty((len(lam), 2)), np.arange(len(lam))
-        draw = jax.jit(jax.vmap(sample_base))
         while len(left):
-            theta = np.asarray(draw(jax.random.split(jax.random.key(int(rng.integers(2**31))), len(lam))))[: len(left)]
-            values = np.asarray(energies(theta))
-            log_keep = lam[left] * (values[:, 1] - values[:, 0] - highest)
-            kept = np.log(rng.uniform(size=len(left))) < log_keep
-            out[left[kept]] = theta[kept]
-            left = left[~kept]
+            theta, values = jax.device_get(draw(np.uint32(rng.integers(2**31))))
+            tries = len(theta) // len(left)
+            theta = theta[: tries * len(left)].reshape(tries, len(left), 2)
+            rise = (values[:, 1] - values[:, 0] - highest)[: tries * len(left)].reshape(tries, -1)
+            kept = np.log(rng.uniform(size=rise.shape)) < lam[left] * rise
+            found = kept.any(axis=0)
+            first = np.argmax(kept, axis=0)[found]
+            out[left[found]] = theta[first, np.flatnonzero(found)]
+            left = left[~found]
         return out
 
     model = Model(base, target.model.log_target, Layout({"theta": (2,)}), sample_base, name="legs")
@@ -256,6 +286,22 @@ def worst_p_value(
         tests += [
             stats.ks_2samp(theta[here, j], fresh_theta[there, j], method="asymp").pvalue for j in range(theta.shape[1])
         ]
+    return float(min(tests)) * len(tests)
+
+
+def uniforms_p_value(uniforms: FloatArray) -> float:
+    """Smallest p-value, times their number, of tests that the columns (n, k) are independent uniforms.
+
+    The Rosenblatt transform of draws is so exactly when they have the law. Plain and folded margins, pairs of columns,
+    and each column against the distance of the first from its middle.
+    """
+    if not np.isfinite(uniforms).all():
+        return 0.0
+    columns = uniforms.T
+    tests = [stats.kstest(u, "uniform", method="asymp").pvalue for u in (*columns, *abs(2 * columns - 1))]
+    tests += [stats.spearmanr(columns[i], columns[j]).pvalue for i in range(len(columns)) for j in range(i)]
+    away = abs(columns[0] - 0.5)
+    tests += [stats.spearmanr(away, f).pvalue for u in columns[1:] for f in (u, abs(u - 0.5))]
     return float(min(tests)) * len(tests)
 
 

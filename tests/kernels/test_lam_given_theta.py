@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 
 import jax
@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy import stats
-from stationary import ACCEPTED, CHAINS, PROBLEMS, QUICK, REFUSED, exact_draws, law, worst_p_value
+from stationary import ACCEPTED, CHAINS, PROBLEMS, QUICK, REFUSED, Plant, exact_draws, law, with_bugs, worst_p_value
 
 from pathtemp.kernels import lam_given_theta
 from pathtemp.kernels.lam_given_theta import PseudoPrior
@@ -25,7 +25,7 @@ CELLS = len(NODES) - 1
 
 @cache
 def compiled() -> Callable[..., tuple[jax.Array, jax.Array]]:
-    return jax.jit(jax.vmap(lam_given_theta.draw, (0, None, None, None)))
+    return jax.jit(jax.vmap(lam_given_theta.draw, (0, None, None, None)), compiler_options=QUICK)
 
 
 def log_density_of(r: np.ndarray, delta: float) -> np.ndarray:
@@ -102,17 +102,25 @@ def test_choose_draws_with_the_given_probabilities_and_never_an_impossible_one()
     assert stats.chisquare(count[[1, 3, 4]], np.array([0.2, 0.5, 0.3]) * count[[1, 3, 4]].sum()).pvalue > ACCEPTED
 
 
-def one_draw(name: str, *, cells: int) -> float:
-    """Draw a given theta for chains from the exact law: the worst p-value."""
+@cache
+def mover(name: str, *, cells: int, plants: Sequence[Plant] = ()) -> Callable[..., jax.Array]:
+    """The compiled draw for many chains: (bug, u, theta)."""
     exact = law(name, cells=cells)
-    theta, a = start = exact_draws(exact, 0)
 
     def move(u: jax.Array, theta: jax.Array) -> jax.Array:
         return lam_given_theta.draw(u, delta(exact.path.energies(theta)), exact.link, exact.prior)[0]
 
+    return jax.jit(jax.vmap(with_bugs(move, plants), (None, 0, 0)), compiler_options=QUICK)
+
+
+def one_draw(name: str, *, cells: int, plants: Sequence[Plant] = (), bug: int = -1) -> float:
+    """Draw a given theta for chains from the exact law: the worst p-value."""
+    exact = law(name, cells=cells)
+    theta, a = start = exact_draws(exact, 0)
     u = jax.random.uniform(jax.random.key(1), (CHAINS, 3))
-    new = np.asarray(jax.jit(jax.vmap(move), compiler_options=QUICK)(u, theta))
-    assert np.mean(new != a) > 0.99
+    new = np.asarray(mover(name, cells=cells, plants=plants)(bug, u, theta))
+    # The law of a has a density, so that a draw is new with probability one.
+    assert np.all(new != a)
     return worst_p_value(exact, start, (theta, new))
 
 
@@ -121,40 +129,42 @@ def test_one_draw_from_the_exact_law_stays_in_it(name: str, cells: int) -> None:
     assert one_draw(name, cells=cells) > ACCEPTED
 
 
-def wrong_sign_of_log_c(monkeypatch: pytest.MonkeyPatch) -> None:
+def wrong_sign_of_log_c(patch: pytest.MonkeyPatch, on: jax.Array) -> None:
     right = lam_given_theta.log_masses
 
     def wrong(delta: jax.Array, link: MetricLink, prior: PseudoPrior) -> tuple[jax.Array, jax.Array]:
-        return right(delta, link, PseudoPrior(-prior.log_c, -prior.at_base))
+        sign = jnp.where(on, -1.0, 1.0)
+        return right(delta, link, PseudoPrior(sign * prior.log_c, sign * prior.at_base))
 
-    monkeypatch.setattr(lam_given_theta, "log_masses", wrong)
+    patch.setattr(lam_given_theta, "log_masses", wrong)
 
 
-def wrong_sign_of_delta(monkeypatch: pytest.MonkeyPatch) -> None:
+def wrong_sign_of_delta(patch: pytest.MonkeyPatch, on: jax.Array) -> None:
     right = lam_given_theta.log_masses
-    monkeypatch.setattr(lam_given_theta, "log_masses", lambda delta, *args: right(-delta, *args))
+    patch.setattr(lam_given_theta, "log_masses", lambda delta, *args: right(jnp.where(on, -delta, delta), *args))
 
 
-def wrong_slope_inside_cells(monkeypatch: pytest.MonkeyPatch) -> None:
+def wrong_slope_inside_cells(patch: pytest.MonkeyPatch, on: jax.Array) -> None:
     right = lam_given_theta.log_masses
 
     def wrong(*args: jax.Array) -> tuple[jax.Array, jax.Array]:
         log_mass, rise = right(*args)  # type: ignore[arg-type]
-        return log_mass, -rise
+        return log_mass, jnp.where(on, -rise, rise)
 
-    monkeypatch.setattr(lam_given_theta, "log_masses", wrong)
-
-
-def atoms_of_the_wrong_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lam_given_theta, "bins", lambda cells: jnp.full(cells + 2, 1.0 / (cells + 2)))
+    patch.setattr(lam_given_theta, "log_masses", wrong)
 
 
-@pytest.mark.parametrize(
-    "plant", [wrong_sign_of_log_c, wrong_sign_of_delta, wrong_slope_inside_cells, atoms_of_the_wrong_size]
-)
-def test_a_planted_bug_is_seen(plant: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch) -> None:
-    plant(monkeypatch)
-    assert one_draw("correlated", cells=2) < REFUSED
+def atoms_of_the_wrong_size(patch: pytest.MonkeyPatch, on: jax.Array) -> None:
+    right = lam_given_theta.bins
+    patch.setattr(lam_given_theta, "bins", lambda cells: jnp.where(on, 1.0 / (cells + 2), right(cells)))
+
+
+BUGS = (wrong_sign_of_log_c, wrong_sign_of_delta, wrong_slope_inside_cells, atoms_of_the_wrong_size)
+
+
+@pytest.mark.parametrize("bug", range(len(BUGS)), ids=[plant.__name__ for plant in BUGS])
+def test_a_planted_bug_is_seen(bug: int) -> None:
+    assert one_draw("correlated", cells=2, plants=BUGS, bug=bug) < REFUSED
 
 
 def test_pseudo_prior_is_linear_between_nodes_with_its_own_value_at_the_base() -> None:

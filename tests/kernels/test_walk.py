@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Sequence
+from functools import cache
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy import stats
+from stationary import ACCEPTED, QUICK, REFUSED, Plant, uniforms_p_value, with_bugs
 
-from pathtemp.kernels.triangular import TriangularTransport
-from pathtemp.kernels.walk import Walker, WalkParameters, WalkShape, make_round
+from pathtemp.kernels import hmc, walk
+from pathtemp.kernels.triangular import TriangularMap, TriangularTransport
+from pathtemp.kernels.walk import Walker, WalkParameters, WalkRecord, WalkShape, make_round
 from pathtemp.paths.function import FunctionPath
+from pathtemp.testing.calibration import assert_close
 
-CHAINS = 40_000
+CHAINS, NODES = 40_000, 9
 LOW, HIGH = -2.0, 1.0
 
 
@@ -36,7 +40,7 @@ def parameters(ends: tuple[float, float], *, transport_error: float) -> WalkPara
     return WalkParameters(
         jnp.asarray([LOW, HIGH]),
         jnp.asarray(ends),
-        jnp.linspace(LOW, HIGH, 9),  # log c = log z = lam
+        jnp.linspace(LOW, HIGH, NODES),  # log c = log z = lam
         TriangularTransport(jnp.asarray(location), jnp.asarray(log_diagonal), jnp.asarray(lower)),
         jnp.full(3, jnp.log(0.8)),
         jnp.asarray(False),
@@ -54,52 +58,121 @@ def exact(ends: tuple[float, float], rng: np.random.Generator) -> Walker:
     return Walker(jnp.asarray(theta), jnp.asarray(a), jax.vmap(log_q)(jnp.asarray(theta), jnp.asarray(lam)))
 
 
-@pytest.fixture(scope="module", params=[(0.0, 0.0), (0.1, 0.2)], ids=["margin", "flat ends"])
-def after(request: pytest.FixtureRequest) -> tuple[WalkParameters, Walker, Any]:
-    chosen = parameters(request.param, transport_error=0.5)
-    start = exact(request.param, np.random.default_rng(0))
-    program = jax.jit(make_round(FunctionPath(log_q), WalkShape(iterations=4, leapfrogs=2, points=5)))
-    chains, record = program(np.uint32(1), np.uint32(0), start, chosen)
-    return chosen, chains, record
+@cache
+def program(plants: Sequence[Plant] = (), *, iterations: int = 4) -> Callable[..., tuple[Walker, WalkRecord]]:
+    """The compiled round of many chains: (bug, seed, number, chains, parameters)."""
+    one_round = make_round(FunctionPath(log_q), WalkShape(iterations=iterations, leapfrogs=2, points=5))
+    return jax.jit(with_bugs(one_round, plants), compiler_options=QUICK)
 
 
-def test_the_joint_law_is_unchanged(after: tuple[WalkParameters, Walker, Any]) -> None:
-    chosen, chains, _ = after
+ENDS = {"margin": (0.0, 0.0), "flat ends": (0.1, 0.2)}
+
+
+def walked(
+    ends: tuple[float, float], plants: Sequence[Plant] = (), bug: int = -1
+) -> tuple[WalkParameters, Walker, WalkRecord]:
+    """A round from the exact law."""
+    rng = np.random.default_rng(0)
+    chosen, seed = parameters(ends, transport_error=0.5), np.uint32(rng.integers(2**31))
+    return chosen, *jax.device_get(program(plants)(bug, seed, np.uint32(0), exact(ends, rng), chosen))
+
+
+@pytest.fixture(scope="module", params=list(ENDS))
+def after(request: pytest.FixtureRequest) -> tuple[WalkParameters, Walker, WalkRecord]:
+    return walked(ENDS[request.param])
+
+
+def uniforms(chosen: WalkParameters, chains: Walker) -> np.ndarray:
+    """Of a, and of theta given it: independent uniforms exactly when the chains have the law."""
     a = np.asarray(chains.a)
-    assert stats.kstest(a / 2.0, "uniform").pvalue > 1e-3
-    s = np.asarray(jax.vmap(chosen.position)(chains.a))
-    lam = LOW + (HIGH - LOW) * s
+    lam = LOW + (HIGH - LOW) * np.asarray(jax.vmap(chosen.position)(a))
     x = (np.asarray(chains.theta) - lam[:, None]) * np.exp(-lam)[:, None]
     second = (x[:, 1] - 0.6 * x[:, 0]) / 0.8
-    for values in (x[:, 0], second):
-        assert stats.kstest(values, "norm").pvalue > 1e-3
-        for part in np.array_split(np.argsort(lam + 1e-9 * a), 4):  # also at each part of the path
-            assert stats.kstest(values[part], "norm").pvalue > 1e-4
-    assert abs(stats.pearsonr(x[:, 0], second).statistic) < 0.02
+    # The way out and the way back are one half each, so that a also shows by its distance from the middle.
+    return np.column_stack([a / 2.0, stats.norm.cdf(x[:, 0]), stats.norm.cdf(second)])
 
 
-def test_the_chains_moved(after: tuple[WalkParameters, Walker, Any]) -> None:
+def test_the_joint_law_is_unchanged(after: tuple[WalkParameters, Walker, WalkRecord]) -> None:
+    chosen, chains, _ = after
+    found = uniforms(chosen, chains)
+    assert uniforms_p_value(found) > ACCEPTED
+    for part in np.array_split(found[np.argsort(np.abs(found[:, 0] - 0.5)), 1:], 4):  # also at each part of the path
+        assert uniforms_p_value(part) > ACCEPTED
+
+
+def no_jacobian(patch: pytest.MonkeyPatch, on: jax.Array) -> None:
+    right = TriangularMap.log_det
+    patch.setattr(TriangularMap, "log_det", lambda self: jnp.where(on, 0.0, right(self)))
+
+
+def wrong_sign_of_log_c(patch: pytest.MonkeyPatch, on: jax.Array) -> None:
+    right = walk.interpolate
+
+    def wrong(table: jax.Array, s: jax.Array) -> jax.Array:
+        value = right(table, s)
+        return jnp.where(on, -value, value) if table.shape == (NODES,) else value
+
+    patch.setattr(walk, "interpolate", wrong)
+
+
+def window_always_begins_at_a(patch: pytest.MonkeyPatch, on: jax.Array) -> None:
+    """The place of a in its window is the first of the uniforms."""
+    right = jax.random.uniform
+
+    def wrong(key: jax.Array, shape: tuple[int, ...] = ()) -> jax.Array:
+        u = right(key, shape)
+        return u.at[0].multiply(jnp.where(on, 0.0, 1.0)) if shape == (4,) else u
+
+    patch.setattr(jax.random, "uniform", wrong)
+
+
+def always_accept(patch: pytest.MonkeyPatch, on: jax.Array) -> None:
+    right = hmc.acceptance
+    patch.setattr(hmc, "acceptance", lambda ratio: jnp.where(on, 1.0, right(ratio)))
+
+
+def wrong_sign_of_kinetic_energy(patch: pytest.MonkeyPatch, on: jax.Array) -> None:
+    right = hmc.propose
+
+    def wrong(*args: object) -> hmc.Proposal:
+        end = right(*args)  # type: ignore[arg-type]
+        return end._replace(kinetic_fall=jnp.where(on, -1.0, 1.0) * end.kinetic_fall)
+
+    patch.setattr(hmc, "propose", wrong)
+
+
+BUGS = (no_jacobian, wrong_sign_of_log_c, window_always_begins_at_a, always_accept, wrong_sign_of_kinetic_energy)
+
+
+@pytest.mark.parametrize("bug", range(len(BUGS)), ids=[plant.__name__ for plant in BUGS])
+def test_a_planted_bug_is_seen(bug: int) -> None:
+    chosen, chains, _ = walked(ENDS["margin"], BUGS, bug)
+    assert uniforms_p_value(uniforms(chosen, chains)) < REFUSED
+
+
+def test_the_chains_moved(after: tuple[WalkParameters, Walker, WalkRecord]) -> None:
+    # Means over 160,000 moves, far inside these limits.
     assert float(after[2].jump) > 0.05
     assert 0.2 < float(np.mean(after[2].acceptance)) < 1.0
 
 
-def test_both_gradients_have_the_slope_of_log_z_as_their_mean(after: tuple[WalkParameters, Walker, Any]) -> None:
+def test_both_gradients_have_the_slope_of_log_z_as_their_mean(after: tuple[WalkParameters, Walker, WalkRecord]) -> None:
     _, _, record = after
-    inside = (np.asarray(record.s) > 0) & (np.asarray(record.s) < 1)
-    for values in (np.asarray(record.u), np.asarray(record.plain)):
-        here = values[inside]
-        error = here.std() / np.sqrt(CHAINS)
-        assert abs(here.mean() - (HIGH - LOW)) < 5.0 * error
+    inside = (record.s > 0) & (record.s < 1)
+    for values in (record.u, record.plain):
+        # Iterations of one chain depend on each other: chains are what is independent.
+        total = np.where(inside, values - (HIGH - LOW), 0.0).sum(axis=0)
+        assert_close(total.mean(), 0.0, total.std() / np.sqrt(CHAINS))
 
 
-def test_masses_are_probabilities(after: tuple[WalkParameters, Walker, Any]) -> None:
-    np.testing.assert_allclose(np.asarray(after[2].masses).sum(axis=1), 4.0)
+def test_masses_are_probabilities(after: tuple[WalkParameters, Walker, WalkRecord]) -> None:
+    np.testing.assert_allclose(after[2].masses.sum(axis=1), 4.0)
 
 
 def test_an_exact_transport_leaves_no_noise_in_the_gradient() -> None:
     chosen = parameters((0.0, 0.0), transport_error=0.0)
     start = exact((0.0, 0.0), np.random.default_rng(0))
-    program = jax.jit(make_round(FunctionPath(log_q), WalkShape(iterations=2, leapfrogs=1, points=4)))
-    _, record = program(np.uint32(1), np.uint32(0), start, chosen)
+    _, record = program()(-1, np.uint32(1), np.uint32(0), start, chosen)
     assert np.std(np.asarray(record.u)) < 1e-6
+    # The standard deviation at fixed theta, known from the law, is 6.
     assert np.std(np.asarray(record.plain)) > 1.0

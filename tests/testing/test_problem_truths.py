@@ -31,6 +31,7 @@ from pathtemp.testing import (
     uniform_supports,
     unknown_scale_regression,
 )
+from pathtemp.testing.calibration import FALSE_ALARM, assert_close
 from pathtemp.testing.eight_schools import EFFECT, STDERR
 from pathtemp.testing.regression import simulate
 
@@ -49,8 +50,9 @@ def grid_log_z(problem: Problem, axes: list[np.ndarray], lam: float) -> float:
     log_w = 0.0
     for axis in np.meshgrid(*[np.log(derivative(a)) for a in axes], indexing="ij"):
         log_w = log_w + axis.ravel()
-    base = np.asarray(jax.jit(jax.vmap(problem.model.log_base))(points))
-    target = np.asarray(jax.jit(jax.vmap(problem.model.log_target))(points))
+    quick = {"xla_backend_optimization_level": 0}
+    base = np.asarray(jax.jit(jax.vmap(problem.model.log_base), compiler_options=quick)(points))
+    target = np.asarray(jax.jit(jax.vmap(problem.model.log_target), compiler_options=quick)(points))
     return float(logsumexp((1.0 - lam) * base + lam * target + log_w))
 
 
@@ -116,7 +118,7 @@ def test_cauchy_pair_by_adaptive_quadrature(lam: float) -> None:
 def test_mass_near_a_cauchy_mode() -> None:
     draws = cauchy_pair().sample_target(np.random.default_rng(0), 100_000)[:, 0]
     near = np.mean(np.abs(draws - 10.0) < 2.0)
-    assert abs(near - 0.4692) < 4 * np.sqrt(0.25 / 100_000)
+    assert_close(near, 0.4692, np.sqrt(0.25 / 100_000))
 
 
 @pytest.mark.parametrize("variant", ["squared", "printed"])
@@ -152,7 +154,7 @@ def test_eight_schools_tau_quantiles_and_draws() -> None:
     assert tau.expectation(lambda t: t) == pytest.approx(3.59771, abs=6e-6)
     problem = eight_schools()
     draws = problem.model.draws(problem.sample_target(np.random.default_rng(1), 20_000))["tau"]
-    assert stats.kstest(draws, tau.cdf).pvalue > 1e-4
+    assert stats.kstest(draws, tau.cdf).pvalue > FALSE_ALARM
 
 
 def test_eight_schools_tau_with_flat_mu_over_mu() -> None:
@@ -225,7 +227,7 @@ def test_unknown_scale_regression_is_a_multivariate_student() -> None:
 
 
 def test_length_and_barrier_of_the_gaussian_scale() -> None:
-    problem, rng, n = gaussian_scale(2), np.random.default_rng(4), 20_000
+    problem, rng, n = gaussian_scale(2), np.random.default_rng(4), 40_000
     nodes, weights = np.polynomial.legendre.leggauss(12)
     length = barrier = 0.0
     for node, weight in zip(nodes, weights, strict=True):
@@ -234,6 +236,8 @@ def test_length_and_barrier_of_the_gaussian_scale() -> None:
         delta = -4.5 * (draws**2).sum(axis=1)
         length += 0.5 * weight * delta.std()
         barrier += 0.25 * weight * np.abs(delta[::2] - delta[1::2]).mean()
+    # Delta is exponential: relative standard errors of a spread are .007, those of a mean difference too, and the sums
+    # over twelve nodes have .003.
     assert length == pytest.approx(np.log(10.0), rel=0.02)
     assert barrier == pytest.approx(1.1513, rel=0.02)
 

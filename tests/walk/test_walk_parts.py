@@ -7,9 +7,11 @@ from dataclasses import replace
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy import stats
 
 from pathtemp.paths.function import FunctionPath
 from pathtemp.settings import Settings
+from pathtemp.testing.calibration import ENOUGH, FALSE_ALARM, assert_close, assert_rate, assert_scores
 from pathtemp.walk.engine import Walk
 from pathtemp.walk.estimates import Curves, groups_of, path_sampled
 from pathtemp.walk.learn import Chart, flat_chart, refine, to_z
@@ -43,7 +45,8 @@ def test_the_chart_of_a_funnel_is_exact_from_few_draws() -> None:
     z, g = to_z(chart.transport(), (lam + 6.0) / 8.0, theta, gradient)
     # Of a standard normal the gradient is -z, draw by draw; moments of 1000 draws alone would not show that.
     assert np.std(z + g) < 0.15
-    assert np.std(z) == pytest.approx(1.0, abs=0.05)
+    # Of 5000 numbers with mean square 1: the standard error is .01.
+    assert np.std(z) == pytest.approx(1.0, abs=0.08)
 
 
 def test_unseen_nodes_follow_the_trend_of_the_scales() -> None:
@@ -57,23 +60,23 @@ def test_unseen_nodes_follow_the_trend_of_the_scales() -> None:
 def test_path_sampling_integrates_and_knows_its_error() -> None:
     rng = np.random.default_rng(1)
     z = []
-    for _ in range(100):
+    for _ in range(ENOUGH):
         s = rng.uniform(size=(200, 32))
         u = -4.0 * s + rng.normal(scale=2.0, size=s.shape)
         curves = path_sampled(s, u, np.ones_like(s), 64)
         end, se = curves.mean[-1] - curves.mean[0], curves.se(lambda x: x[-1] - x[0])
         z.append(float((end + 2.0) / se))
-    assert abs(np.mean(z)) < 0.4
-    assert 0.8 < np.std(z) < 1.2
+    assert_scores(z, df=31)
 
 
 def test_weights_undo_a_density_that_rises_within_a_cell() -> None:
     rng = np.random.default_rng(2)
     s = np.sqrt(rng.uniform(size=(20_000, 8)))  # density 2 s
     u = 10.0 * s**2
-    few_cells = path_sampled(s, u, 1.0 / s, 4)
-    assert few_cells.mean[-1] == pytest.approx(10.0 / 3.0, rel=0.005)
-    assert path_sampled(s, u, np.ones_like(s), 4).mean[-1] > 1.01 * 10.0 / 3.0
+    few_cells, plain = path_sampled(s, u, 1.0 / s, 4), path_sampled(s, u, np.ones_like(s), 4)
+    assert_close(few_cells.mean[-1], 10.0 / 3.0, few_cells.se(lambda x: x[-1]), df=7)
+    # Within a cell the mean of s^2 under a density 2 s is too high: by 3% over all, with a standard error of .1%.
+    assert plain.mean[-1] > 1.01 * 10.0 / 3.0
 
 
 def test_every_chain_has_a_group() -> None:
@@ -104,8 +107,9 @@ def test_thinned_draws_have_the_original_law() -> None:
     x = np.random.default_rng(3).uniform(-6, 6, size=(4000, 16, 1))
     draws = thinned(x, -0.5 * x[..., 0] ** 2, seed=0)
     assert draws.shape[0] == 16
-    assert abs(draws.mean()) < 0.03
-    assert draws.std() == pytest.approx(1.0, abs=0.03)
+    assert stats.kstest(draws.ravel(), "norm").pvalue > FALSE_ALARM
+    # About a fifth is kept: sqrt(2 pi) of 12.
+    assert_rate(draws.size, 64_000, at_least=0.18, at_most=np.sqrt(2 * np.pi) / 12.0)
 
 
 def test_target_marginals() -> None:
