@@ -17,7 +17,7 @@ from pathtemp.diagnostics import check_nan
 from pathtemp.engine import Engine
 from pathtemp.errors import InfiniteDensity
 from pathtemp.evaluate import energies_of
-from pathtemp.kernels.rejected import Rejected, rejected_at, together
+from pathtemp.kernels.rejected import FIELD, Rejected, kinds, point_of, rejected_at
 from pathtemp.model import Model
 from pathtemp.model import model as join
 from pathtemp.modes.search import Search
@@ -56,22 +56,20 @@ def with_hole(value: float) -> Model:
 INFINITE, NAN = with_hole(float("inf")), with_hole(float("nan"))
 
 
-def point_of(met: pytest.ExceptionInfo[InfiniteDensity]) -> np.ndarray:
+def where(met: pytest.ExceptionInfo[InfiniteDensity]) -> np.ndarray:
     assert met.value.values[1] == np.inf
     return met.value.theta
 
 
-def test_kinds_are_told_apart() -> None:
+def test_kinds_are_told_apart_and_add_up() -> None:
     values = jnp.array([[0.0, 1.0], [0.0, -jnp.inf], [jnp.nan, 0.0], [-jnp.inf, jnp.nan], [0.0, 1e31], [0.0, -1e300]])
-    theta, lam = jnp.arange(12.0).reshape(6, 2), jnp.linspace(0.0, 1.0, 6)
-    met = rejected_at(values, theta, lam)
-    assert (int(met.zero), int(met.nan), int(met.infinite)) == (1, 2, 1)
-    np.testing.assert_allclose(met.lam, [0.4, 0.6])
+    theta = jnp.arange(12.0).reshape(6, 2)
+    met = rejected_at(values, theta)
+    assert tuple(map(int, kinds(met.code))) == (1, 2, 1)
     np.testing.assert_array_equal(met.point, [8.0, 9.0])
-    clean = rejected_at(values[:1], theta[:1], lam[:1])
-    both = together(Rejected(*(jnp.stack(parts) for parts in zip(clean, met, strict=True))))
-    for one, other in zip(both, met, strict=True):
-        np.testing.assert_array_equal(one, other)
+    assert tuple(map(int, kinds(1000 * met.code))) == (1000, 2000, 1000)
+    both = Rejected(*(jnp.stack(parts) for parts in zip(rejected_at(values[:4], theta[:4]), met, strict=True)))
+    np.testing.assert_array_equal(point_of(both), [8.0, 9.0])
 
 
 def test_plus_infinity_at_the_start_is_told_by_name() -> None:
@@ -103,7 +101,7 @@ def test_plus_infinity_in_the_annealing_pass_is_told(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(Engine, "round", lambda self: pytest.fail("it came to the rounds"))
     with pytest.raises(InfiniteDensity, match=r"\+inf at theta = \[") as met:
         pt.temper(INFINITE, **SMALL)
-    assert in_hole(jnp.asarray(point_of(met)))
+    assert in_hole(jnp.asarray(where(met)))
 
 
 def test_plus_infinity_in_the_rounds_is_told_and_the_rounds_before_are_kept(
@@ -112,15 +110,15 @@ def test_plus_infinity_in_the_rounds_is_told_and_the_rounds_before_are_kept(
     unlooked(monkeypatch)
     met_by_engine = Engine._met
 
-    def from_the_third_round(self: Engine, rejected: Rejected, evaluations: int) -> None:
-        none = np.zeros((), int)
-        met_by_engine(self, rejected if self.rounds >= 3 else rejected._replace(infinite=none), evaluations)
+    def from_the_third_round(self: Engine, rejected: Rejected, *how: Any) -> None:
+        early = rejected._replace(code=np.asarray(rejected.code) % FIELD**2)  # type: ignore[arg-type]
+        met_by_engine(self, rejected if self.rounds >= 3 else early, *how)
 
     monkeypatch.setattr(Engine, "_met", from_the_third_round)
     place = tmp_path / "run.nc"
     with pytest.raises(InfiniteDensity, match=r"pt\.resume goes on from the rounds before once it is mended") as met:
         pt.temper(INFINITE, checkpoint=place, **SMALL)
-    assert in_hole(jnp.asarray(point_of(met)))
+    assert in_hole(jnp.asarray(where(met)))
     fit = pt.resume(place, NAN, progress=False)
     assert len(fit.history) > 4
 

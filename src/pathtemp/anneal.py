@@ -19,7 +19,7 @@ from scipy.stats import rankdata
 
 from pathtemp._types import Array, FloatArray, IntArray
 from pathtemp.kernels import hmc
-from pathtemp.kernels.rejected import Rejected, rejected_at, together
+from pathtemp.kernels.rejected import Rejected, code_of, point_of
 from pathtemp.kernels.transport import AffineMap, Transport
 from pathtemp.kernels.transported_hmc import jitter
 from pathtemp.learn import fit_transport, median_spread, shrink_scales
@@ -116,7 +116,7 @@ def make_moves(path: GeometricPath, shape: MovesShape) -> Callable[..., Any]:
                     jnp.where(accepted, proposal.theta, theta),
                     jnp.where(accepted, proposed, energies),
                     probability,
-                    rejected_at(values[None], proposal.theta[None], lam[None]),
+                    Rejected(code_of(values), proposal.theta),
                 )
 
             particles = (indices, theta, energies)
@@ -126,12 +126,13 @@ def make_moves(path: GeometricPath, shape: MovesShape) -> Callable[..., Any]:
                 theta, energies, probability, rejected = jax.lax.map(one, particles, batch_size=shape.batch)
             # Behind a barrier the sum has one order, however the particles are batched.
             mean = jnp.mean(jax.lax.optimization_barrier(probability))
-            return (theta, energies, log_step + 0.7 * (mean - shape.acceptance)), (steps, mean, together(rejected))
+            met = rejected._replace(point=point_of(rejected))
+            return (theta, energies, log_step + 0.7 * (mean - shape.acceptance)), (steps, mean, met)
 
         (theta, energies, log_step), (steps, mean, rejected) = jax.lax.scan(
             body, (theta, energies, log_step), jnp.arange(shape.moves)
         )
-        return theta, energies, log_step, jnp.sum(steps), jnp.mean(mean), together(rejected)
+        return theta, energies, log_step, jnp.sum(steps), jnp.mean(mean), rejected
 
     return run
 

@@ -17,7 +17,7 @@ from pathtemp.compilation import compiled_once
 from pathtemp.curve import LogZ
 from pathtemp.errors import InfiniteDensity
 from pathtemp.kernels.legs import Legs
-from pathtemp.kernels.rejected import Rejected
+from pathtemp.kernels.rejected import Rejected, kinds
 from pathtemp.kernels.rounds import (
     Record,
     RoundShape,
@@ -171,7 +171,8 @@ class Engine:
 
         def moves(*given: Any) -> Any:
             *moved, rejected = compiled(*given)
-            self._met(jax.device_get(rejected), shape.moves * len(theta))
+            lam = np.broadcast_to(given[4], rejected.code.shape)
+            self._met(jax.device_get(rejected), lam, shape.moves * len(theta))
             return moved
 
         if self.model.sample_base is None:
@@ -243,16 +244,21 @@ class Engine:
         lattice = (self.settings.orbit - 1) * bool(self.parameters.orbit & ~self.parameters.pinned)
         evaluations = iterations * chains * (1 + lattice)
         self.counts = self.counts + Counts(int(record.leapfrogs.sum()) * chains, evaluations)
-        self._met(record.rejected, evaluations)
+        if np.any(record.rejected.code):
+            self._met(record.rejected, self.parameters.link.host_at(np.asarray(record.position)), evaluations)
+        else:
+            self.rejected = self.rejected + Rejections(evaluations=evaluations)
         return record
 
-    def _met(self, rejected: Rejected, evaluations: int) -> None:
-        """Count the points without density among so many; +inf is an error."""
-        if rejected.infinite:
-            point = np.asarray(rejected.point)
+    def _met(self, rejected: Rejected, lam: FloatArray, evaluations: int) -> None:
+        """Count the points without density among so many, of chains at ``lam`` (n, C); +inf is an error."""
+        zero, nan, infinite = kinds(rejected.code)
+        if infinite.any():
+            point = np.asarray(rejected.point)[int(np.argmax(infinite.any(axis=1)))]
             raise InfiniteDensity(point, np.asarray(self.path.values(jnp.asarray(point))))
-        low, high = (float(x) for x in rejected.lam)
-        self.rejected = self.rejected + Rejections(int(rejected.zero), int(rejected.nan), evaluations, (low, high))
+        at = lam[nan > 0]
+        ends = (float(at.min(initial=np.inf)), float(at.max(initial=-np.inf)))
+        self.rejected = self.rejected + Rejections(int(zero.sum()), int(nan.sum()), evaluations, ends)
 
     @property
     def round_gradients(self) -> float:

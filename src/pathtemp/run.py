@@ -31,7 +31,7 @@ class Rejections:
     evaluations
         Points in all.
     nan_lam
-        Lowest and highest lam at which NaN was met; (inf, -inf) where it was not.
+        Lowest and highest lam of the chains that met NaN; (inf, -inf) where none did.
     """
 
     zero: int = 0

@@ -1,13 +1,21 @@
-"""Evaluations that gave no density, by kind, summed on the device as they are met."""
+"""Evaluations that gave no density, by kind.
+
+The kinds are packed into one number, which adds up: a handful of sums and comparisons is all that a compiled program
+has to hold for them.
+"""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
+import numpy as np
 
-from pathtemp._types import Array
+from pathtemp._types import Array, IntArray
 from pathtemp.paths.geometric import HUGE
+
+FIELD = 2**20
+"""Number of evaluations that a code has room for."""
 
 
 class Rejected(NamedTuple):
@@ -15,41 +23,41 @@ class Rejected(NamedTuple):
 
     Parameters
     ----------
-    zero, nan, infinite
-        Number of points with -inf, NaN and +inf.
-    lam
-        Lowest and highest lam at which NaN was met, shape (2,); inf and -inf where it was not.
+    code
+        Number of points with -inf, plus ``FIELD`` times those with NaN, plus ``FIELD``**2 times those with +inf.
     point
-        A theta (dim,) with +inf, any where there is none.
+        A theta (dim,) with +inf; any where there is none.
     """
 
-    zero: Array
-    nan: Array
-    infinite: Array
-    lam: Array
+    code: Array
     point: Array
 
 
-def rejected_at(values: Array, theta: Array, lam: Array) -> Rejected:
-    """Of the log densities ``values`` (n, 2) of points ``theta`` (n, dim), met at ``lam`` (n,)."""
-    nan, infinite = jnp.isnan(values).any(axis=1), (values > HUGE).any(axis=1)
-    zero = (values == -jnp.inf).any(axis=1) & ~nan & ~infinite
-    ends = jnp.stack([jnp.min(jnp.where(nan, lam, jnp.inf)), jnp.max(jnp.where(nan, lam, -jnp.inf))])
-    return Rejected(jnp.sum(zero), jnp.sum(nan), jnp.sum(infinite), ends, theta[jnp.argmax(infinite)])
+def code_of(values: Array) -> Array:
+    """The codes of log densities (..., 2), each of one point.
+
+    >>> values = jnp.array([[0.0, 1.0], [0.0, -jnp.inf], [jnp.nan, -jnp.inf], [0.0, 1e31]])
+    >>> [x.tolist() for x in kinds(code_of(values))]
+    [[0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]]
+    """
+    base, target = values[..., 0], values[..., 1]
+    infinite, nan = (base > HUGE) | (target > HUGE), jnp.isnan(base) | jnp.isnan(target)
+    zero = (base == -jnp.inf) | (target == -jnp.inf)
+    return jnp.where(infinite, FIELD**2, jnp.where(nan, FIELD, jnp.where(zero, 1, 0)))
 
 
-def none_rejected(dim: int) -> Rejected:
-    """Of no evaluation at all."""
-    none = jnp.zeros((), int)
-    return Rejected(none, none, none, jnp.array([jnp.inf, -jnp.inf]), jnp.zeros(dim))
+def rejected_at(values: Array, theta: Array) -> Rejected:
+    """Of the log densities (n, 2) of points (n, dim)."""
+    code = code_of(values)
+    return Rejected(jnp.sum(code), theta[jnp.argmax(code)])
 
 
-def together(parts: Rejected) -> Rejected:
-    """Of many parts, stacked along the first axis, one."""
-    return Rejected(
-        jnp.sum(parts.zero, axis=0),
-        jnp.sum(parts.nan, axis=0),
-        jnp.sum(parts.infinite, axis=0),
-        jnp.stack([jnp.min(parts.lam[:, 0]), jnp.max(parts.lam[:, 1])]),
-        parts.point[jnp.argmax(parts.infinite > 0)],
-    )
+def point_of(rejected: Rejected) -> Array:
+    """A point with +inf of codes (n,) and points (n, dim), where there is one."""
+    return rejected.point[jnp.argmax(rejected.code)]
+
+
+def kinds(code: Any) -> tuple[IntArray, IntArray, IntArray]:
+    """Numbers of points with -inf, NaN and +inf, on the host."""
+    whole = np.asarray(code, np.int64)
+    return whole % FIELD, whole // FIELD % FIELD, whole // FIELD**2

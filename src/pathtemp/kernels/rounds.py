@@ -14,7 +14,7 @@ import numpy as np
 from pathtemp._types import Array, Key, Sampler
 from pathtemp.kernels import kept, strata
 from pathtemp.kernels.kept import Kept
-from pathtemp.kernels.rejected import Rejected, together
+from pathtemp.kernels.rejected import Rejected, point_of
 from pathtemp.kernels.transported_hmc import ChainState, KernelParameters, Step, iterate
 from pathtemp.paths.geometric import GeometricPath, delta
 
@@ -90,7 +90,7 @@ class Record(NamedTuple):
     leapfrogs
         Leapfrogs of each iteration, shape (n,).
     rejected
-        What the evaluations met that is no density.
+        What the evaluations met that is no density: codes (n, C), and a point of each iteration (n, dim).
     leg
         Labels of HMC moves, shape (n, C).
     """
@@ -221,7 +221,7 @@ def make_round(
                 "orbit_jump": jnp.mean(made.orbit_jump),
                 "plain_jump": jnp.mean(made.plain_jump),
                 "leapfrogs": steps,
-                "rejected": together(made.rejected),
+                "rejected": made.rejected._replace(point=point_of(made.rejected)),
             }
             return State(chains, target, base, tour, sums), record
 
@@ -235,13 +235,12 @@ def make_round(
         blocks = jnp.arange(shape.iterations).reshape(-1, 4)
         state, (record, theta, theta_lam) = jax.lax.scan(block, state, blocks)
         flat = jax.tree.map(lambda v: v.reshape(shape.iterations, *v.shape[2:]), record)
-        summed = {k: flat.pop(k) for k in ("orbit_jump", "plain_jump", "rejected")}
+        summed = {k: flat.pop(k) for k in ("orbit_jump", "plain_jump")}
         return state, Record(
             theta=theta,
             theta_lam=theta_lam,
             orbit_jump=jnp.mean(summed["orbit_jump"]),
             plain_jump=jnp.mean(summed["plain_jump"]),
-            rejected=together(summed["rejected"]),
             **flat,
         )
 

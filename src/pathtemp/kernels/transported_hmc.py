@@ -17,7 +17,7 @@ from pathtemp._types import Array, Key, Sampler
 from pathtemp.kernels import hmc, lam_along_orbit, lam_given_theta, strata
 from pathtemp.kernels.lam_given_theta import PseudoPrior
 from pathtemp.kernels.legs import Legs, LegTransport, OneTransport
-from pathtemp.kernels.rejected import Rejected, none_rejected, rejected_at, together
+from pathtemp.kernels.rejected import Rejected, code_of
 from pathtemp.kernels.transport import Transport
 from pathtemp.links import MetricLink, interpolate, unit
 from pathtemp.paths.geometric import GeometricPath, as_energies, delta, log_density
@@ -143,7 +143,7 @@ def iterate(
         return moved.a, moved.theta, moved.energies, masses, moved.rejected
 
     def stay() -> tuple[Array, Array, Array, Array, Rejected]:
-        return a, theta, energies, no_masses, none_rejected(theta.shape[0])
+        return a, theta, energies, no_masses, Rejected(jnp.zeros((), int), theta)
 
     use_orbit = parameters.orbit & ~parameters.pinned
     a_orbit, theta, energies, orbit_masses, on_lattice = jax.lax.cond(use_orbit, along_orbit, stay)
@@ -157,7 +157,7 @@ def iterate(
     candidate = proposal.theta if sample_base is None else jnp.where(fresh, sample_base(key_base), proposal.theta)
     values = path.values(candidate)
     new_energies = as_energies(values)
-    at_end = rejected_at(values[None], candidate[None], lam[None])
+    at_end = code_of(values)
     log_ratio = log_density(new_energies, lam) - log_density(energies, lam) + proposal.kinetic_fall
     log_ratio = log_ratio + log_label(candidate, new_energies) - log_label(theta, energies)
     probability = jnp.where(fresh, 1.0, hmc.acceptance(log_ratio))
@@ -174,7 +174,7 @@ def iterate(
         jnp.abs(unit(a_new) - s),
         orbit_masses,
         strata.cut(plain_masses, link.cells),
-        together(jax.tree.map(lambda *parts: jnp.stack(parts), on_lattice, at_end)),
+        Rejected(on_lattice.code + at_end, jnp.where(at_end > on_lattice.code, candidate, on_lattice.point)),
         leg,
     )
     return ChainState(theta, a_new, energies), made
