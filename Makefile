@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-all test-rest test-browser docs lint bench experiments clean
+.PHONY: demo test test-all test-rest test-versions test-browser docs lint bench experiments clean
 
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable
 
@@ -31,6 +31,9 @@ test-rest: $(VENV)/installed docs  ## what test-all has beyond test; Stan progra
 	if command -v chromium >/dev/null && command -v chromedriver >/dev/null; then $(MAKE) test-browser; else \
 	  echo "chromium and chromedriver are not installed: the report page was NOT tested in a browser"; fi
 
+test-versions:  ## a fast part of the suite on every Python here, and with the lowest versions allowed; see tests/versions.py
+	$(PYTHON) tests/versions.py
+
 test-browser: $(VENV)/installed  ## the report page in Chromium; needs chromium and chromedriver
 	$(INSTALL) ".[browser]"
 	$(BIN)/python -m pytest -m browser tests/browser
@@ -51,4 +54,4 @@ experiments: $(VENV)/installed  ## the paper's figures; hours, so try QUICK=1 or
 	$(BIN)/python -m experiments $(or $(NAMES),all) $(if $(QUICK),--quick)
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache
+	rm -rf $(VENV) .venvs .mypy_cache .ruff_cache
