@@ -8,6 +8,7 @@ stay as they are.
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 from collections.abc import Callable
@@ -16,8 +17,13 @@ from typing import Any
 
 import jax
 import numpy as np
+import pytest
+from _pytest.doctest import DoctestItem
 
 from pathtemp import seeds
+
+RUNS = re.compile(r"\b(\w*temper(ing)?|divide_and_conquer|path_sample|resume|run_paper|run_chain|nuts|from_numpyro)\(")
+"""Calls that run an engine: a doctest with one compiles for seconds, and is slow."""
 
 OFFSET = int(os.environ.get("PATHTEMP_TEST_SEED", "0"))
 TESTS = str(Path(__file__).parent / "tests")
@@ -25,6 +31,14 @@ TESTS = str(Path(__file__).parent / "tests")
 # A shell that starts a job in the background has it ignore Ctrl-C, and so would all that the job starts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the doctests that run an engine; the tests of each way in run one besides."""
+    for item in items:
+        if isinstance(item, DoctestItem) and any(RUNS.search(example.source) for example in item.dtest.examples):
+            item.add_marker(pytest.mark.slow)
 
 
 def shifted(seed: Any) -> Any:

@@ -61,9 +61,9 @@ def run_paper(
     >>> from pathtemp.bases import normal
     >>> from pathtemp.model import model
     >>> problem = model(lambda x: -0.5 * jnp.sum((x - 1.0) ** 2), normal(0.0, 1.0, shape=(1,)))
-    >>> run = run_paper(problem, seed=1, settings=PAPER.replace(draws=400))
+    >>> run = run_paper(problem, seed=1, settings=PAPER.replace(draws=4000))
     >>> run.a.shape, bool(abs(run.log_z(1.0) - 0.92) < 0.3)
-    ((4, 50), True)
+    ((4, 500), True)
     """
     run = PaperRun(model, seed=seed, draws=draws, settings=settings)
     if progress is not None:

@@ -104,8 +104,8 @@ def path_sample(
     >>> def log_q(theta, lam):  # a normal whose scale goes from 1 to e
     ...     return -0.5 * jnp.sum(theta**2) * jnp.exp(-2 * lam)
     >>> fit = pt.path_sample(log_q, 3, (0.0, 1.0), budget=60_000, progress=False)
-    >>> round(float(fit.log_z(1.0)), 2)  # log z = 3 lam
-    3.0
+    >>> bool(abs(fit.log_z(1.0) - 3.0) < 6 * fit.log_z.stderr[-1] < 0.1)  # log z = 3 lam
+    True
     """
     settings = settings if chains is None else settings.replace(chains=chains)
     check_path(log_q, dim, interval, args, target_marginal)

@@ -169,6 +169,12 @@ PROBLEMS: dict[str, Callable[[], Problem]] = {
 }
 
 
+SLOW = ("beta_binomial", "legs")
+"""Problems whose programs most kernels leave to the slow tier: they show nothing that the others do not."""
+
+FEW_FAST: list[Any] = [pytest.param(n, marks=pytest.mark.slow) if n in SLOW else n for n in sorted(PROBLEMS)]
+
+
 @dataclass(frozen=True, eq=False)
 class Law:
     """The law of (theta, a) with density q(theta, lam(a)) / c(a) on the circle, c a curve that is not z."""

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy import stats
-from stationary import ACCEPTED, CHAINS, PROBLEMS, QUICK, REFUSED, Plant, exact_draws, law, with_bugs, worst_p_value
+from stationary import ACCEPTED, CHAINS, QUICK, REFUSED, SLOW, Plant, exact_draws, law, with_bugs, worst_p_value
 
 from pathtemp.kernels import lam_given_theta
 from pathtemp.kernels.lam_given_theta import PseudoPrior
@@ -124,7 +124,10 @@ def one_draw(name: str, *, cells: int, plants: Sequence[Plant] = (), bug: int = 
     return worst_p_value(exact, start, (theta, new))
 
 
-@pytest.mark.parametrize(("name", "cells"), [*((name, 16) for name in sorted(PROBLEMS)), ("correlated", 2)])
+@pytest.mark.parametrize(
+    ("name", "cells"),
+    [("correlated", 2), ("mixture", 16), *(pytest.param(name, 16, marks=pytest.mark.slow) for name in SLOW)],
+)
 def test_one_draw_from_the_exact_law_stays_in_it(name: str, cells: int) -> None:
     assert one_draw(name, cells=cells) > ACCEPTED
 

@@ -76,7 +76,7 @@ def discrete_tempering(
     the last adaptation, whose records are in ``fit.history``.
 
     >>> from pathtemp.testing import gaussian_scale
-    >>> small = LADDER.replace(draws=60, moves=4, adaptations=3, ladder=(0.0, 0.3, 1.0))
+    >>> small = LADDER.replace(draws=600, moves=4, adaptations=3, ladder=(0.0, 0.3, 1.0))
     >>> fit = discrete_tempering(gaussian_scale(1, precision=4.0).model, update="rao_blackwell", settings=small)
     >>> bool(abs(fit.log_z(1.0) + 0.69) < 0.3), fit.log_z.lam.tolist()
     (True, [0.0, 0.3, 1.0])

@@ -40,7 +40,7 @@ def empirical_tempering(model: Model, *, seed: int = 0, settings: PaperSettings 
         Chains, draws and adaptations; see :class:`~pathtemp.settings.PaperSettings`.
 
     >>> from pathtemp.testing import gaussian_scale
-    >>> fit = empirical_tempering(gaussian_scale(1, precision=4.0).model, settings=PAPER.replace(draws=1000))
+    >>> fit = empirical_tempering(gaussian_scale(1, precision=4.0).model, settings=PAPER.replace(draws=8000))
     >>> bool(abs(fit.log_z(1.0) + 0.69) < 0.7)
     True
     """

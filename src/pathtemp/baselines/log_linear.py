@@ -38,7 +38,7 @@ def log_linear_tempering(
 
     >>> from pathtemp.testing import gaussian_scale
     >>> problem = gaussian_scale(1, precision=4.0)
-    >>> fit = log_linear_tempering(problem.model, log_zeta=-0.69, settings=PAPER.replace(draws=400, adaptations=1))
+    >>> fit = log_linear_tempering(problem.model, log_zeta=-0.69, settings=PAPER.replace(draws=4000, adaptations=1))
     >>> bool(abs(fit.log_z(1.0) + 0.69) < 0.3)
     True
     """

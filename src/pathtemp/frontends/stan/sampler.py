@@ -92,8 +92,8 @@ def stein_z(density: LogDensity, draws: FloatArray) -> FloatArray:
     Both hold for every density on the whole space under its own draws, and between them they see a wrong place and a
     wrong scale.
 
-    >>> u = np.random.default_rng(0).normal(size=(1000, 3))
-    >>> bool(np.abs(stein_z(lambda x: -0.5 * x @ x, u)).max() < 4)
+    >>> u = np.random.default_rng(0).normal(size=(4000, 3))
+    >>> bool(np.abs(stein_z(lambda x: -0.5 * x @ x, u)).max() < 7)
     True
     >>> bool(np.abs(stein_z(lambda x: -1.0 * x @ x, u))[1].min() > 10)
     True
