@@ -37,11 +37,13 @@ PARTICLES, ESS, RUNS = 128, 0.5, 48
 Moves = Callable[..., Any]
 
 
+SHAPE = MovesShape(moves=4, leapfrogs=3, acceptance=0.8, batch=None)
+
+
 @cache
 def moves() -> Moves:
     """One program for all runs."""
-    shape = MovesShape(moves=4, leapfrogs=3, acceptance=0.8, batch=None)
-    return jax.jit(make_moves(PATH, shape), compiler_options={"xla_backend_optimization_level": 0})
+    return jax.jit(make_moves(PATH, SHAPE), compiler_options={"xla_backend_optimization_level": 0})
 
 
 def energies_of(theta: FloatArray) -> FloatArray:
@@ -54,7 +56,7 @@ def passed(rng: np.random.Generator, chosen: Moves, **options: Any) -> tuple[lis
     theta = rng.normal(size=(PARTICLES, 2))
     settings = {"most_gradients": 1e9, "on_level": lambda _lam, _spent: None} | options
     seed = int(rng.integers(2**31))
-    return anneal(chosen, theta, energies_of(theta), full=True, ess=ESS, seed=seed, densities=4, **settings)
+    return anneal(chosen, theta, energies_of(theta), full=True, ess=ESS, seed=seed, shape=SHAPE, **settings)
 
 
 def log_z(levels: list[Level]) -> float:
@@ -129,7 +131,7 @@ def test_particles_far_from_the_base_are_brought_to_it() -> None:
     rng = np.random.default_rng(4)
     theta = 5.0 + 0.1 * rng.normal(size=(PARTICLES, 2))
     new, energies, rhat, spent = equilibrate(
-        moves(), theta, energies_of(theta), full=True, seed=int(rng.integers(2**31)), densities=4
+        moves(), theta, energies_of(theta), full=True, seed=int(rng.integers(2**31)), shape=SHAPE
     )
     np.testing.assert_allclose(energies, energies_of(new), rtol=1e-9)
     assert_close(new.mean(axis=0), 0.0, 1.0 / np.sqrt(PARTICLES))

@@ -23,7 +23,7 @@ CALL = MovesShape(moves=3, leapfrogs=4, acceptance=0.8, batch=None)
 
 
 def model(base: str) -> Model:
-    return unsampled_model(2)[0] if base == "density" else problem("cauchy_pair").model
+    return unsampled_model(2)[0] if base == "density" else problem("mixture_1d").model
 
 
 def temper(base: str, budget: float, modes: Any) -> pt.Fit:
@@ -99,8 +99,8 @@ def test_the_annealing_pass_stops_before_its_limit(most: float) -> None:
 
 @pytest.mark.parametrize("room", [0, 300, 1_000])
 def test_the_search_stops_where_there_is_no_room(room: float) -> None:
-    path = GeometricPath(*(getattr(problem("cauchy_pair").model, name) for name in ("log_base", "log_target")))
-    search = Search(path, scale=np.ones(problem("cauchy_pair").model.dim), seed=0)
+    path = GeometricPath(*(getattr(problem("mixture_1d").model, name) for name in ("log_base", "log_target")))
+    search = Search(path, scale=np.ones(problem("mixture_1d").model.dim), seed=0)
     starts = np.random.default_rng(0).normal(scale=30.0, size=(200, len(search.scale)))
     search.room = room
     search.climb(starts, found_by="base", random=True, most_gradients=np.inf)

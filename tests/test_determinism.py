@@ -64,7 +64,7 @@ def test_the_listener_hears_a_compilation() -> None:
 
 
 def test_same_seed_same_draws_and_nothing_compiled() -> None:
-    first = fit(0)
+    first = run(0)
     with compilations() as events:
         second = run(0)
     assert_same(first, second)

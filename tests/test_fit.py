@@ -146,7 +146,7 @@ def test_numbers_of_any_size_print_readably():
         (1234.5678, 12.0, "1235 ± 12"),
         (0.5, 0.0, "0.5 ± 0"),
         (-1e-5, 2e-7, "-0.00001000 ± 0.00000020"),
-        (float("nan"), float("nan"), "nan ± nan"),
+        (float("nan"), float("inf"), "unknown"),
     ],
 )
 def test_values_print_with_two_digits_of_their_error(value, se, text):

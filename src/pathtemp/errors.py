@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from pathtemp._types import FloatArray
+import math
+from collections.abc import Sequence
 
 
 class InputError(ValueError):
@@ -30,14 +29,14 @@ class InfiniteDensity(InputError):
         A further half sentence.
     """
 
-    def __init__(self, theta: FloatArray, values: FloatArray, point: str = "", more: str = "") -> None:
+    def __init__(self, theta: Sequence[float], values: Sequence[float], point: str = "", more: str = "") -> None:
         self.theta, self.values = theta, values
-        base, target = (float(x) for x in np.nan_to_num(values, nan=-np.inf, posinf=np.inf, neginf=-np.inf))
+        base, target = (-math.inf if math.isnan(x) else float(x) for x in values)
         shown = ", ".join(f"{x:.4g}" for x in theta[:6]) + (", ..." if len(theta) > 6 else "")
         highest = max(base, target)
         super().__init__(
             f"{'base' if base > target else 'target'}: the log density is "
-            f"{'+inf' if np.isinf(highest) else f'{highest:.3g}, as good as +inf,'} at "
+            f"{'+inf' if math.isinf(highest) else f'{highest:.3g}, as good as +inf,'} at "
             f"{point or f'the unconstrained point ({shown})'}; it must be finite, or -inf where it is zero{more}"
         )
 

@@ -7,11 +7,11 @@ from dataclasses import replace
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from scipy import stats
 
+from pathtemp.grouping import MOST_GROUPS
 from pathtemp.paths.function import FunctionPath
 from pathtemp.settings import Settings
-from pathtemp.testing.calibration import ENOUGH, FALSE_ALARM, assert_close, assert_rate, assert_scores
+from pathtemp.testing.calibration import ENOUGH, assert_close, assert_scores
 from pathtemp.walk.engine import Walk
 from pathtemp.walk.estimates import Curves, groups_of, path_sampled
 from pathtemp.walk.learn import Chart, flat_chart, refine, to_z
@@ -105,11 +105,15 @@ def test_the_search_gives_up_chains_that_are_lost() -> None:
 
 def test_thinned_draws_have_the_original_law() -> None:
     x = np.random.default_rng(3).uniform(-6, 6, size=(4000, 16, 1))
-    draws = thinned(x, -0.5 * x[..., 0] ** 2, seed=0)
-    assert draws.shape[0] == 16
-    assert stats.kstest(draws.ravel(), "norm").pvalue > FALSE_ALARM
-    # About a fifth is kept: sqrt(2 pi) of 12.
-    assert_rate(draws.size, 64_000, at_least=0.18, at_most=np.sqrt(2 * np.pi) / 12.0)
+    log_weight = -0.5 * x[..., 0] ** 2
+    draws = thinned(x, log_weight, seed=0)
+    assert draws.shape[::2] == (MOST_GROUPS, 1)
+    weight = np.exp(log_weight)
+    worth = weight.sum() ** 2 / np.sum(weight**2)
+    assert worth - MOST_GROUPS < draws.size <= worth
+    # The weighted draws have the error of so many independent ones, and taking some of them adds as much at most.
+    assert_close(draws.mean(), 0.0, np.sqrt(2.0 / worth))
+    assert_close(np.mean(draws**2), 1.0, np.sqrt(2.0 * 2.0 / worth))
 
 
 def test_target_marginals() -> None:

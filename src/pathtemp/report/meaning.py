@@ -27,6 +27,7 @@ MEANING = {
     "base": "Was the base, which has no sampler of its own, itself explored well?",
     "unseen modes": "Is the share of modes that no start has reached small?",
     "mode visits": "Was every known mode visited often enough to know its share?",
+    "NaN": "Were the densities numbers nearly everywhere?",
     "unknown modes": "Do the draws hold no mode that the search did not find?",
 }
 """One question for each check; a check that is not listed speaks by its name."""
