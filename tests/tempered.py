@@ -20,7 +20,7 @@ from pathtemp.layout import Layout
 from pathtemp.model import Model
 from pathtemp.model import model as join
 from pathtemp.settings import PAPER
-from pathtemp.testing import Problem, beta_binomial, mixture_1d, uniform_supports
+from pathtemp.testing import Problem, beta_binomial, mixture_1d, narrow_mode, uniform_supports
 from pathtemp.testing.calibration import assert_close
 from pathtemp.transforms import Positive
 
@@ -122,6 +122,15 @@ def unsampled_model(modes: int) -> tuple[Model, float]:
 
     return join(target, base, name=f"unsampled {modes}"), float(np.log(weights.sum()) - np.log(2 * np.pi * 16.0))
 
+
+@cache
+def narrow() -> Problem:
+    """From few base draws does an ascent lead to the narrow mode; its share at lam = 1 is .3, and log z = 0."""
+    return narrow_mode(2, width=0.1, weight=0.3)
+
+
+NARROW: dict[str, Any] = {"budget": 30_000, "chains": 32}
+"""How it is run."""
 
 PAPER_MARGIN = PAPER.replace(draws=1000, adaptations=3, stop=False, max_depth=6)
 """The paper's engine along the margin of a neck, small."""

@@ -7,8 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
+from tempered import BUDGET
 
 from pathtemp.checkpoint.resume import resume
 from pathtemp.cli import doctor, main
@@ -38,12 +38,14 @@ def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def quick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A module of the user's with models in it, where the command is called."""
+    """A module of the user's with models in it, where the command is called.
+
+    They are copies of one that other tests run as well, so that its programs are there already.
+    """
     lines = [
-        "import jax.numpy as jnp, pathtemp as pt",
-        "from pathtemp.model import model",
-        "def log_q(x): return -0.5 * jnp.sum((x - 1.0) ** 2 / 0.25)",
-        "def make(): return model(log_q, pt.normal(0.0, 3.0, shape=(1,)), name='<b>quick</b>')",
+        "from dataclasses import replace",
+        "from pathtemp.testing import mixture_1d",
+        "def make(): return replace(mixture_1d().model, name='<b>quick</b>')",
         "whole, number = make(), 3",
     ]
     (tmp_path / "mine_for_cli.py").write_text("\n".join(lines))
@@ -55,12 +57,12 @@ def test_a_python_model_runs_and_speaks_json(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     quick(tmp_path, monkeypatch)
-    options = ["--chains", "8", "--budget", "6000", "--quiet", "--json", "--seed", "2"]
+    options = ["--budget", str(BUDGET), "--quiet", "--json", "--seed", "2"]
     files = ["--out", "fit.nc", "--report", "r.html", "--checkpoint", "run.nc"]
     status = main(["run", "mine_for_cli:whole", *options, *files])
     said = json.loads(capsys.readouterr().out)
     assert status == (0 if said["converged"] else 3)
-    assert_close(said["log_z"], 0.5 * np.log(2 * np.pi * 0.25), said["log_z_se"])
+    assert_close(said["log_z"], 0.0, said["log_z_se"])
     assert said["model"] == "<b>quick</b>"
     assert said["files"] == {"out": "fit.nc", "report": "r.html"}
     assert all(Path(name).stat().st_size > 1000 for name in ("fit.nc", "r.html", "run.nc"))

@@ -22,6 +22,30 @@ LOG_C = np.array([0.0, -0.4, 0.3, 0.2])
 CHAINS = 20_000
 
 
+def move(keys, theta, log_c):
+    path = GeometricPath(PROBLEM.model.log_base, PROBLEM.model.log_target)
+
+    def one(key, x):
+        # Steps so long that many proposals must be refused.
+        state = first_state(x, 4)._replace(log_step=jnp.log(jnp.array([4.0, 3.0, 2.0, 1.5])))
+        return sweep(
+            key,
+            state,
+            path=path,
+            ladder=jnp.asarray(LADDER),
+            log_c=log_c,
+            moves=2,
+            leapfrogs=3,
+            target=0.8,
+            learn=jnp.asarray(0.0),
+        )[1]
+
+    return jax.vmap(one)(keys, theta)
+
+
+moved = jax.jit(move)
+
+
 def after_one_sweep(log_c: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Start in the exact joint law under LOG_C; p-values of rungs and of theta at each rung after one sweep."""
     rng = np.random.default_rng(5)
@@ -30,28 +54,7 @@ def after_one_sweep(log_c: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarr
     share = np.exp(PROBLEM.log_z(LADDER) - LOG_C)
     share /= share.sum()
     theta = PROBLEM.sample_at(rng, LADDER[rng.choice(4, size=CHAINS, p=share)])
-    path = GeometricPath(PROBLEM.model.log_base, PROBLEM.model.log_target)
-
-    @jax.jit
-    def move(keys, theta):
-        def one(key, x):
-            # Steps so long that many proposals must be refused.
-            state = first_state(x, 4)._replace(log_step=jnp.log(jnp.array([4.0, 3.0, 2.0, 1.5])))
-            return sweep(
-                key,
-                state,
-                path=path,
-                ladder=jnp.asarray(LADDER),
-                log_c=jnp.asarray(log_c),
-                moves=2,
-                leapfrogs=3,
-                target=0.8,
-                learn=jnp.asarray(0.0),
-            )[1]
-
-        return jax.vmap(one)(keys, theta)
-
-    out = move(jax.random.split(jax.random.key(1), CHAINS), jnp.asarray(theta))
+    out = moved(jax.random.split(jax.random.key(1), CHAINS), jnp.asarray(theta), jnp.asarray(log_c))
     rung = np.asarray(out.rung)
     of_rungs = stats.chisquare(np.bincount(rung, minlength=4), share * CHAINS).pvalue
     exact = [PROBLEM.sample_at(rng, np.full(CHAINS, lam))[:, 0] for lam in LADDER]
@@ -75,6 +78,7 @@ def test_the_test_sees_a_wrong_pseudo_prior():
 
 def test_the_test_sees_a_proposal_that_is_never_refused(monkeypatch):
     monkeypatch.setattr(ladder, "acceptance", jnp.ones_like)
+    monkeypatch.setitem(globals(), "moved", jax.jit(lambda *arguments: move(*arguments)))
     assert after_one_sweep(LOG_C)[0].min() < 1e-9
 
 

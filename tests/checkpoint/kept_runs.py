@@ -43,7 +43,7 @@ def run_keeping(
     with monkeypatch.context() as patch:
         patch.setattr(keeper, "write", and_copy)
         place = folder / "run.nc"
-        fit = pt.temper(model, progress=False, checkpoint=place, **{"settings": SMALL, **options})
+        fit = pt.temper(model, progress=False, checkpoint=place, **options)
     return fit, copies
 
 

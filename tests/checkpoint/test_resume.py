@@ -15,7 +15,7 @@ import h5py
 import numpy as np
 import pytest
 from kept_runs import SMALL, assert_same, run_keeping, two_modes
-from tempered import first_that
+from tempered import NARROW, first_that, narrow
 
 import pathtemp as pt
 from pathtemp import atomic
@@ -32,11 +32,11 @@ Kept = tuple[Model, pt.Fit, list[Path]]
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory: pytest.TempPathFactory) -> Kept:
     """A run that found two modes and started its path from them, with its checkpoint after each round."""
-    model = two_modes()
+    model = narrow().model
 
     def run(seed: int) -> tuple[pt.Fit, list[Path]]:
         with pytest.MonkeyPatch.context() as patch:
-            return run_keeping(model, tmp_path_factory.mktemp("auto"), patch, budget=3000, seed=seed)
+            return run_keeping(model, tmp_path_factory.mktemp("auto"), patch, seed=seed, **NARROW)
 
     fit, copies = first_that(lambda made: made[0].modes is not None and made[0].modes.mixture, run)
     return model, fit, copies
@@ -63,7 +63,8 @@ def test_it_goes_on_from_every_round(kept: Kept, tmp_path: Path) -> None:
 def test_without_modes_and_without_a_budget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = two_modes()
     settings = SMALL.replace(log_z_se=0.5)
-    fit, copies = run_keeping(model, tmp_path, monkeypatch, modes="off", draws=100, seed=5, settings=settings)
+    options = {"modes": "off", "draws": 100, "seed": 5, "settings": settings}
+    fit, copies = run_keeping(model, tmp_path, monkeypatch, **options)
     assert len(copies) < 1000
     for copy in (copies[-10], copies[-1]):
         assert_same(fit, pt.resume(copy, model, progress=False))
@@ -109,7 +110,7 @@ class Interrupting:
 def test_ctrl_c_gives_the_fit_so_far(kept: Kept, tmp_path: Path, at: int) -> None:
     model, whole, _ = kept
     place = tmp_path / "run.nc"
-    options = {"budget": 3000, "seed": whole.seed, "settings": SMALL, "progress": Interrupting(at), "checkpoint": place}
+    options = {"seed": whole.seed, "progress": Interrupting(at), "checkpoint": place, **NARROW}
     fit = pt.temper(model, **options)  # type: ignore[arg-type]
     assert not fit.converged
     assert "The run was interrupted after" in fit.warnings[0]
@@ -117,13 +118,13 @@ def test_ctrl_c_gives_the_fit_so_far(kept: Kept, tmp_path: Path, at: int) -> Non
     # What a last look at the draws costs may be one more line.
     assert at <= len(fit.history) <= at + 1
     assert_same(whole, pt.resume(place, model, progress=False))
-    longer = fit.extend(budget=1000)
+    longer = fit.extend(budget=3000)
     assert "finished" not in [check.name for check in longer.diagnostics.checks]
 
 
 def test_ctrl_c_before_the_first_round_is_an_interrupt(kept: Kept, tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
-        pt.temper(kept[0], budget=3000, settings=SMALL, progress=Interrupting(0))
+        pt.temper(kept[0], progress=Interrupting(0), **NARROW)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
@@ -131,7 +132,7 @@ def test_a_finished_run_stays_as_it_is_and_can_be_extended(kept: Kept) -> None:
     model, fit, copies = kept
     again = pt.resume(copies[-1], model, progress=False)
     assert_same(fit, again)
-    assert again.extend(budget=1000).counts.gradients > fit.counts.gradients
+    assert again.extend(budget=3000).counts.gradients > fit.counts.gradients
 
 
 def test_a_truncated_file_is_refused_and_the_one_before_is_used(kept: Kept, tmp_path: Path) -> None:
@@ -216,7 +217,7 @@ def test_a_full_disk_stops_no_run(kept: Kept, tmp_path: Path, monkeypatch: pytes
 
     monkeypatch.setattr(atomic.os, "fsync", fsync)
     with pytest.warns(UserWarning, match=r"No space left on device\) and is as it was before; the run goes on"):
-        fit = pt.temper(model, budget=3000, seed=whole.seed, settings=SMALL, progress=False, checkpoint=place)
+        fit = pt.temper(model, seed=whole.seed, progress=False, checkpoint=place, **NARROW)
     assert_same(whole, fit)
     monkeypatch.undo()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["run.nc", "run.nc.before"]
@@ -225,9 +226,9 @@ def test_a_full_disk_stops_no_run(kept: Kept, tmp_path: Path, monkeypatch: pytes
 
 CHILD = """
 import sys
-sys.path[:0] = [sys.argv[1] + "/../..", sys.argv[1]]
+sys.path[:0] = [sys.argv[1] + "/../..", sys.argv[1] + "/.."]
 import conftest
-from kept_runs import SMALL, two_modes
+from tempered import NARROW, narrow
 import pathtemp as pt
 from pathtemp.checkpoint import keeper
 
@@ -237,7 +238,7 @@ def and_say(place, record):
     print(record["state"]["engine"]["counts"].gradients, flush=True)
 
 keeper.write = and_say
-pt.temper(two_modes(), settings=SMALL, budget=3000, seed=int(sys.argv[3]), progress=False, checkpoint=sys.argv[2])
+pt.temper(narrow().model, seed=int(sys.argv[3]), progress=False, checkpoint=sys.argv[2], **NARROW)
 """
 
 

@@ -85,7 +85,9 @@ def test_every_experiment_says_what_it_is_and_has_cells(name: str) -> None:
         assert len(set(full)) == len(full)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name in ("link", "flower") else [pytest.mark.slow]) for name in NAMES]
+)
 def test_kept_results_are_whole_and_can_be_drawn(name: str, tmp_path: Path) -> None:
     found = experiment(name)
     files = [RESULTS / f"{name}_{table}.csv" for table in found.tables]
@@ -174,6 +176,7 @@ def test_a_corpus_is_counted_by_paragraph() -> None:
         lda.read_corpus("too short")
 
 
+@pytest.mark.slow
 def test_the_topic_model_has_the_density_of_its_base() -> None:
     model = lda.model_of(lda.made_corpus(documents=3, words=4, length=5))
     assert model.sample_base is not None

@@ -33,7 +33,7 @@ def build(*, heavy: bool) -> tuple[MixtureBase, MixtureSampler]:
     return mixture_base(laws(heavy=heavy), np.array([0.3, 0.7]), log_user, draw_user)
 
 
-@pytest.mark.parametrize("heavy", [False, True])
+@pytest.mark.parametrize("heavy", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_density_integrates_to_one(heavy: bool) -> None:
     base, _ = build(heavy=heavy)
     x, y = np.linspace(-40, 40, 1601), np.linspace(-40, 40, 601)
@@ -56,7 +56,7 @@ def test_density_is_that_of_scipy() -> None:
     np.testing.assert_allclose(jnp.exp(jax.vmap(base)(jnp.asarray(at))), truth, rtol=1e-9)
 
 
-@pytest.mark.parametrize("heavy", [False, True])
+@pytest.mark.parametrize("heavy", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_draws_follow_the_density(heavy: bool) -> None:
     """A self-consistency check that a wrong weight, scale or tail fails: E[r / psi] = 1 for any density r."""
     base, sample = build(heavy=heavy)

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy import stats
-from tempered import first_that
+from tempered import NARROW, first_that, narrow
 
 import pathtemp as pt
 from pathtemp.checkpoint.carry_out import Continuation
@@ -22,13 +22,9 @@ from pathtemp.modes import run as modes_run
 from pathtemp.run import Check
 from pathtemp.testing.calibration import ENOUGH, FALSE_ALARM, assert_close, assert_rate, assert_scores
 
-PROBLEM = pt.testing.narrow_mode(2, width=0.1, weight=0.3)
-"""From few base draws does an ascent lead to the narrow mode; its share at lam = 1 is .3, and log z = 0."""
-
 
 def temper(seed: int = 0, **options: Any) -> pt.Fit:
-    given = {"budget": 30_000, "chains": 32, "progress": False} | options
-    return pt.temper(PROBLEM.model, seed=seed, **given)
+    return pt.temper(narrow().model, seed=seed, **{**NARROW, "progress": False, **options})
 
 
 @cache
@@ -88,7 +84,7 @@ def test_the_modes_are_described() -> None:
 def test_starts_are_counted() -> None:
     spent = {record.phase: record.gradients for record in reversed(fit().history)}
     assert spent["modes"] > spent["anneal"]
-    assert fit().counts.gradients <= 1.05 * 30_000
+    assert fit().counts.gradients <= 1.05 * NARROW["budget"]
 
 
 def test_base_draws_are_those_of_the_users_base() -> None:
@@ -208,10 +204,6 @@ def test_a_point_near_a_mode_may_be_given(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(modes_run, "find_modes", start_at_the_broad_mode)
     modes = temper(modes=[[7.9, 0.1]]).modes
     assert sorted(modes.found_by) == ["base", "given"]
-
-
-def test_off_looks_for_nothing() -> None:
-    assert temper(modes="off", budget=10_000).modes is None
 
 
 @pytest.mark.slow

@@ -13,6 +13,9 @@ from pathtemp.modes.shares import mode_shares
 from pathtemp.paths.geometric import GeometricPath
 from pathtemp.testing.calibration import assert_scores
 
+SLOW = pytest.mark.slow
+"""Each problem has programs of its own to compile."""
+
 
 def searched(problem: testing.Problem, *, seed: int = 0, scan: int = 16384) -> Search:
     model = problem.model
@@ -30,7 +33,10 @@ def narrow(dim: int, width: float, weight: float) -> testing.Problem:
     return testing.gaussian_mixture([1 - weight, weight], centres, scales=[1.0, width], base_scale=5.0)
 
 
-@pytest.mark.parametrize(("dim", "width", "weight"), [(1, 0.003, 0.2), (3, 0.1, 0.5), (5, 0.2, 0.3)])
+@pytest.mark.parametrize(
+    ("dim", "width", "weight"),
+    [pytest.param(1, 0.003, 0.2, marks=SLOW), (3, 0.1, 0.5), pytest.param(5, 0.2, 0.3, marks=SLOW)],
+)
 def test_a_narrow_mode_is_found_by_the_scan(dim: int, width: float, weight: float) -> None:
     search = searched(narrow(dim, width, weight))
     assert sorted(mode.found_by for mode in search.modes) == ["base", "scan"]
@@ -38,6 +44,7 @@ def test_a_narrow_mode_is_found_by_the_scan(dim: int, width: float, weight: floa
     np.testing.assert_allclose(sorted(masses), sorted([weight, 1 - weight]), rtol=0.3)
 
 
+@SLOW
 def test_ten_modes_and_their_masses() -> None:
     search = searched(testing.paper_mixture(30, centre_scale=5.0))
     assert len(search.modes) == 10
@@ -45,6 +52,7 @@ def test_ten_modes_and_their_masses() -> None:
     np.testing.assert_allclose(search.shares(), 0.1, rtol=0.3)
 
 
+@SLOW
 def test_heavy_bent_modes() -> None:
     problem = testing.student_modes()
     search = searched(problem)
@@ -71,7 +79,7 @@ def test_one_mode_costs_little() -> None:
     assert search.counts.gradients < 3500
 
 
-@pytest.mark.parametrize("make", [testing.flower, testing.funnel])
+@pytest.mark.parametrize("make", [pytest.param(testing.flower, marks=SLOW), testing.funnel])
 def test_ridges_and_unbounded_densities_are_given_up_early(make) -> None:
     search = searched(make())
     assert search.hopeless
