@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathtemp._types import FloatArray
 
 
 class InputError(ValueError):
@@ -29,7 +32,7 @@ class InfiniteDensity(InputError):
         A further half sentence.
     """
 
-    def __init__(self, theta: Sequence[float], values: Sequence[float], point: str = "", more: str = "") -> None:
+    def __init__(self, theta: FloatArray, values: FloatArray, point: str = "", more: str = "") -> None:
         self.theta, self.values = theta, values
         base, target = (-math.inf if math.isnan(x) else float(x) for x in values)
         shown = ", ".join(f"{x:.4g}" for x in theta[:6]) + (", ..." if len(theta) > 6 else "")
