@@ -7,11 +7,13 @@ stay as they are.
 
 from __future__ import annotations
 
+import ctypes
+import gc
 import os
 import re
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,7 @@ import numpy as np
 import pytest
 from _pytest.doctest import DoctestItem
 
-from pathtemp import seeds
+from pathtemp import compilation, seeds
 
 RUNS = re.compile(r"\b(\w*temper(ing)?|divide_and_conquer|path_sample|resume|run_paper|run_chain|nuts|from_numpyro)\(")
 """Calls that run an engine: a doctest with one compiles for seconds, and is slow."""
@@ -77,3 +79,24 @@ def shift_seeds() -> None:
 
 if OFFSET:
     shift_seeds()
+
+MOST_MEMORY = 1.5e9
+"""Bytes from which compiled programs are dropped between files of tests: two workers are to get by with 4 GB."""
+
+
+def memory() -> int:
+    """Bytes that this process holds, on Linux; elsewhere memory is not bounded."""
+    status = Path("/proc/self/statm")
+    return int(status.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") if status.exists() else 0
+
+
+@pytest.fixture(scope="module", autouse=True)
+def bounded_memory() -> Iterator[None]:
+    """Drop compiled programs after a file of tests once there are many; the cache on disk has them still."""
+    yield
+    if memory() > MOST_MEMORY:
+        compilation._programs.clear()
+        jax.clear_caches()
+        gc.collect()
+        # What was freed goes back to the system only when it is told to.
+        ctypes.CDLL(None).malloc_trim(0)
