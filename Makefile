@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-all test-rest test-versions test-browser docs lint bench experiments clean
+.PHONY: demo test test-all test-slow test-programs test-versions test-browser docs lint bench experiments clean
 
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable
 
@@ -24,12 +24,15 @@ PYTEST = $(BIN)/python -m pytest -n 2 --dist worksteal
 test: lint  ## lint, types and the quick tests, on two cores: six minutes at most
 	$(PYTEST)
 
-test-all: test test-rest  ## everything: many seeds, many programs, the browser, the site
+test-all: test test-slow test-programs  ## everything: many seeds, the site, the browser, many programs
 
-test-rest: $(VENV)/installed docs  ## what test-all has beyond test; Stan programs need a C++ compiler
-	$(PYTEST) -m "slow or stan_full or programs_full"
+test-slow: $(VENV)/installed docs  ## many seeds, long runs, the site, and the report page where there is a browser
+	$(PYTEST) -m slow
 	if command -v chromium >/dev/null && command -v chromedriver >/dev/null; then $(MAKE) test-browser; else \
 	  echo "chromium and chromedriver are not installed: the report page was NOT tested in a browser"; fi
+
+test-programs: $(VENV)/installed  ## many Stan, PyMC and NumPyro programs; Stan's need a C++ compiler
+	$(PYTEST) -m "stan_full or programs_full" tests/frontends
 
 test-versions:  ## a fast part of the suite on every Python here, and with the lowest versions allowed; see tests/versions.py
 	$(PYTHON) tests/versions.py
