@@ -199,7 +199,7 @@ try:
 except OSError as error:
     print(error)
 """
-    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0
     assert "fit.nc, which is as it was before" in done.stdout
     assert os.listdir(tmp_path) == ["fit.nc"]

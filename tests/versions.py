@@ -170,7 +170,7 @@ def run(environment: Environment, *command: str | Path, **variables: str) -> str
     settings = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     done = subprocess.run(whole, cwd=ROOT, env=settings | variables, stdout=-1, stderr=subprocess.STDOUT, text=True)
     with environment.log.open("a") as log:
-        log.write(f"$ {' '.join(whole)}\n{done.stdout}\n")
+        log.write(f"$ {' '.join(whole)}\n{done.stdout}\nended with status {done.returncode}\n")
     return None if done.returncode else done.stdout
 
 
@@ -213,7 +213,7 @@ def tried(environment: Environment) -> Outcome:
     quick = {"JAX_DISABLE_MOST_OPTIMIZATIONS": "1", "PATHTEMP_CACHE": str(environment.folder / "cache")}
     output = run(environment, "pytest", *FAST_PART, **quick)
     seconds = f"{installed - begun:.0f} s to install, {time.monotonic() - installed:.0f} s to test"
-    verdict = last_line(environment, r"\d+ (passed|failed|error)") or "no tests were run"
+    verdict = last_line(environment, r"\d+ (passed|failed|error)") or last_line(environment, "ended with status")
     shown = f"{title} {versions(environment)}  {verdict.split(' in ')[0]}; {seconds}"
     return Outcome(shown if output is not None else f"{shown}  FAILED", fine=output is not None)
 
