@@ -80,7 +80,7 @@ def shift_seeds() -> None:
 if OFFSET:
     shift_seeds()
 
-MOST_MEMORY = 1.5e9
+MOST_MEMORY = 1.8e9
 """Bytes from which compiled programs are dropped between files of tests: two workers are to get by with 4 GB."""
 
 

@@ -40,8 +40,15 @@ def least(base: str, modes: Any) -> float:
     return float(found[1])
 
 
-@pytest.mark.parametrize("modes", ["auto", "off"])
-@pytest.mark.parametrize("base", ["density", "sampler"])
+@pytest.mark.parametrize(
+    ("base", "modes"),
+    [
+        ("density", "auto"),
+        pytest.param("density", "off", marks=pytest.mark.slow),
+        pytest.param("sampler", "auto", marks=pytest.mark.slow),
+        pytest.param("sampler", "off", marks=pytest.mark.slow),
+    ],
+)
 def test_all_that_is_spent_is_within_the_budget(base: str, modes: str) -> None:
     for budget in (least(base, modes), 5_000, *([20_000] if base == "density" else [])):
         spent = temper(base, budget, modes).counts.gradients

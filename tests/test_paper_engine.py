@@ -152,6 +152,7 @@ HALF_LINE = GeometricPath(lambda x: -0.5 * jnp.sum(x**2), lambda x: jnp.sum(jnp.
 FLAT = Kernels.fit([0.0, 0.5, 1.0], np.zeros(3), kernels=2)
 
 
+@pytest.mark.slow
 def test_starts_have_positive_density_with_and_without_a_sampler() -> None:
     for sample in (None, lambda key: jnp.abs(jax.random.normal(key, (1,))) - 1.0):
         start = jax.vmap(

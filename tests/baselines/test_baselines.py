@@ -73,6 +73,7 @@ def test_a_fit_of_a_ladder_goes_to_a_file_and_comes_back(tmp_path: Path) -> None
     assert "discrete tempering, importance" in str(again.summary())
 
 
+@pytest.mark.slow
 def test_empirical_tempering() -> None:
     fit = empirical(0)
     assert_log_z(fit)

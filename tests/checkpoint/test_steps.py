@@ -57,6 +57,9 @@ class Kind:
     wrong: Callable[[Path], pt.Fit]
 
 
+SLOW = ("given margin", "paper's margin", "path")
+"""Kinds that are left to the slow tests: another of their sort is in the quick ones."""
+
 KINDS = {
     "margin": Kind(
         lambda **how: pt.divide_and_conquer(NECK, margin="tau", **{**MARGIN, **how}),
@@ -101,7 +104,7 @@ def finished(name: str) -> pt.Fit:
 
 @pytest.fixture(
     scope="module",
-    params=[pytest.param(name, marks=[pytest.mark.slow] if name == "given margin" else []) for name in KINDS],
+    params=[pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else []) for name in KINDS],
 )
 def kept(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Kept:
     """A run of each kind, and copies of its checkpoint as it was after each round."""
