@@ -103,7 +103,7 @@ def test_khat_stops_the_loop() -> None:
 
 @pytest.mark.slow
 class TestManySeeds:
-    """64 runs show errors of half or twice their size, and a bias of one standard error, nine times in ten."""
+    """64 runs show errors of a third of their size, and a bias of two standard errors, nine times in ten at least."""
 
     SEEDS = range(64)
 

@@ -21,7 +21,7 @@ CONTINUOUS = PAPER.replace(stop=False, adaptations=4)
 HALVES = 8
 """Groups of draws from which standard errors come: the halves of four chains."""
 SEEDS = range(64)
-"""They show errors of half or twice their size, and a bias of one standard error, nine times in ten."""
+"""They show errors of a third of their size, and a bias of two standard errors, nine times in ten at least."""
 
 
 @cache

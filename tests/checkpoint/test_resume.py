@@ -250,6 +250,7 @@ def test_a_killed_run_goes_on(kept: Kept, tmp_path: Path) -> None:
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
         assert child.stdout is not None
         told = [child.stdout.readline() for _ in range(len(copies) // 2)]
+        assert all(told), f"the child ended by itself with status {child.wait()}"
         child.send_signal(signal.SIGKILL)
         told += child.stdout.readlines()
     assert read_last(place)["state"]["engine"]["counts"].gradients >= int(told[-1])

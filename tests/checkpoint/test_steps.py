@@ -197,7 +197,7 @@ def test_extending_goes_on_where_the_run_stopped(name: str) -> None:
 
 @pytest.mark.slow
 def test_errors_shrink_honestly_as_a_margin_is_extended() -> None:
-    """64 runs show errors of half or twice their size, and a bias of one standard error, nine times in ten."""
+    """64 runs show errors of a third of their size, and a bias of two standard errors, nine times in ten at least."""
     z, ratio = [], []
     for seed in range(64):
         fit = pt.divide_and_conquer(NECK, margin="tau", settings=SMALL, budget=9000, seed=seed, progress=False)
