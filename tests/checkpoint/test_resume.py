@@ -115,7 +115,8 @@ def test_ctrl_c_gives_the_fit_so_far(kept: Kept, tmp_path: Path, at: int) -> Non
     assert not fit.converged
     assert "The run was interrupted after" in fit.warnings[0]
     assert "finished" in str(fit.summary())
-    assert len(fit.history) == at
+    # The round under way is finished, and a look at its draws adds a line.
+    assert at <= len(fit.history) <= at + 1
     assert_same(whole, pt.resume(place, model, progress=False))
     longer = fit.extend(budget=3000)
     assert "finished" not in [check.name for check in longer.diagnostics.checks]
