@@ -24,7 +24,7 @@ from pathtemp.progress import Progress
 from pathtemp.run import RoundRecord, Run
 from pathtemp.tours import TargetVisits, TripCounter
 from pathtemp.trace import Trace
-from pathtemp.verdict import judge, target_draws
+from pathtemp.verdict import all_drawn, judge, target_draws
 
 REFIT_AT = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 """Adaptive rounds after which everything is refitted; in between only step sizes move."""
@@ -226,7 +226,8 @@ class AdaptiveRun:
             return False
         # Between modes R-hat falls slowly: many round trips are enough.
         limit = engine.settings.rhat if trips >= MANY_TOURS * engine.settings.chains else SMALL_RHAT
-        return bool(rhat_ess(target_draws(engine).theta)[0] < limit)
+        draws = target_draws(engine)
+        return all_drawn(engine, draws) and bool(rhat_ess(draws.theta)[0] < limit)
 
     def best_curve(self) -> LogZ:
         """The Rao-Blackwell curve with the smallest standard error, from the lattices and the draws given theta.

@@ -29,6 +29,12 @@ def target_draws(engine: Engine) -> Grouped:
     return grouped(engine.state.target, chains, most=chains * engine.draws if engine.must_draw else None)
 
 
+def all_drawn(engine: Engine, draws: Grouped) -> bool:
+    """Whether as many target draws were made as asked for; groups of equal length cannot hold every number."""
+    asked = engine.settings.chains * engine.draws if engine.must_draw else 1
+    return draws.size > max(asked - MOST_GROUPS, 0)
+
+
 def base_draws(engine: Engine, shape: tuple[int, int]) -> FloatArray:
     """Draws at lam = 0: exact where the base can be sampled, else the chains' own."""
     sample = engine.model.sample_base
@@ -151,8 +157,7 @@ def _early(check: Check) -> Check:
 def _check_draws(engine: Engine, draws: Grouped) -> Check:
     """A gate that fails when fewer target draws were made than asked for."""
     made, asked = draws.size, engine.settings.chains * engine.draws if engine.must_draw else 1
-    # Groups of equal length cannot hold every number of draws.
-    passed = made > asked - MOST_GROUPS and made > 0
+    passed = all_drawn(engine, draws)
     message = (
         f"{made} target draws were made of {asked} asked for; the chains were at lam = 1 "
         f"{int(engine.state.target.visits)} times; {gates.MORE}, or ask for fewer draws."
