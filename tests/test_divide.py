@@ -280,6 +280,10 @@ def test_other_target_marginals_give_the_same_law(target: object) -> None:
         ({"margin": "tau[0]", "target_marginal": "flat"}, "target_marginal: expected 'optimal'"),
         ({"margin": "tau[0]", "target_marginal": "prior"}, "needs a base that can be sampled"),
         ({"margin": "tau[0]", "budget": 0}, "budget: it must be a positive number"),
+        (
+            {"margin": "tau[0]", "settings": pt.settings.DEFAULT.replace(batch=8)},
+            "settings: batch is of pt.temper alone",
+        ),
     ],
 )
 def test_bad_input_is_refused_in_one_sentence(options: dict[str, object], message: str) -> None:

@@ -1,4 +1,5 @@
 import dataclasses
+import itertools
 import warnings
 
 import numpy as np
@@ -14,11 +15,12 @@ from pathtemp.fit import Fit
 from pathtemp.testing.calibration import assert_rate
 
 PLAIN, DENSITY_ONLY = fit_of(odd_model()), fit_of(odd_model(exact_base=False))
+SEEDS = itertools.count()
 
 
 def fit(log_z: float, se: float = 0.1, *, exact_base: bool = True) -> Fit:
     curve = LogZ(np.array([0.0, 1.0]), np.array([0.0, log_z]), np.array([0.0, se]))
-    return dataclasses.replace(PLAIN if exact_base else DENSITY_ONLY, log_z=curve)
+    return dataclasses.replace(PLAIN if exact_base else DENSITY_ONLY, log_z=curve, seed=next(SEEDS))
 
 
 def test_the_bayes_factor_is_the_difference_with_errors_added_in_squares():
@@ -102,6 +104,14 @@ def test_a_run_that_has_not_converged_is_warned_about():
     failed = dataclasses.replace(fit(-1.0), diagnostics=diagnostics(FAILED))
     with pytest.warns(UserWarning, match="not converged: fit_b;"):
         bayes_factor(fit(-1.0), failed)
+
+
+def test_runs_that_share_a_seed_are_warned_about():
+    one, two = fit(-1.0), fit(-2.0)
+    with pytest.warns(UserWarning, match=r"share a seed .* give each run a seed= of its own"):
+        bayes_factor(one, dataclasses.replace(two, seed=one.seed))
+    with pytest.warns(UserWarning, match=r"compare: some of a \(seed \d+\), b"):
+        compare({"a": one, "b": dataclasses.replace(two, seed=one.seed)})
 
 
 def test_good_fits_are_compared_without_warnings():

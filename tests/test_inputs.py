@@ -14,7 +14,7 @@ import pytest
 import pathtemp as pt
 from pathtemp.bases import Automatic
 from pathtemp.divide import _starts as divide_starts
-from pathtemp.engine import Engine
+from pathtemp.engines.default.chains import Chains
 from pathtemp.errors import InputError
 from pathtemp.inputs import check_model, starts
 from pathtemp.layout import Layout
@@ -38,8 +38,8 @@ def no_sampling(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object, **__: object) -> None:
         raise AssertionError("sampling began")
 
-    monkeypatch.setattr(Engine, "anneal", fail)
-    monkeypatch.setattr(Engine, "round", fail)
+    monkeypatch.setattr(Chains, "anneal", fail)
+    monkeypatch.setattr(Chains, "round", fail)
 
 
 def refused(what: str, **arguments: Any) -> str:

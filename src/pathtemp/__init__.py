@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pathtemp.frontends.stan import from_stan
     from pathtemp.margin_check import diagnose_margin
     from pathtemp.margin_fit import MarginFit
-    from pathtemp.model import Model
+    from pathtemp.model import Model, bridge
     from pathtemp.path_sampling import path_sample
     from pathtemp.paths.margin import Margin
     from pathtemp.storage import load
@@ -52,6 +52,7 @@ _HOMES = {
     "diagnose_margin": "margin_check",
     "MarginFit": "margin_fit",
     "Model": "model",
+    "bridge": "model",
     "Margin": "paths.margin",
     "path_sample": "path_sampling",
     "load": "storage",
@@ -83,6 +84,7 @@ __all__ = [
     "SamplingError",
     "baselines",
     "bayes_factor",
+    "bridge",
     "compare",
     "diagnose_margin",
     "divide_and_conquer",

@@ -17,7 +17,9 @@ import numpy as np
 from scipy.special import ndtri
 from scipy.stats import rankdata
 
+from pathtemp import seeds
 from pathtemp._types import Array, FloatArray, IntArray
+from pathtemp.io.persistent import storable
 from pathtemp.kernels import hmc
 from pathtemp.kernels.rejected import Rejected, code_of, point_of
 from pathtemp.kernels.transport import AffineMap, Transport
@@ -25,6 +27,7 @@ from pathtemp.kernels.transported_hmc import jitter
 from pathtemp.learn import fit_transport, median_spread, shrink_scales
 from pathtemp.paths.geometric import LOG_ZERO, GeometricPath, as_energies, log_density
 from pathtemp.run import Counts
+from pathtemp.seeds import KeyStream, Stream, stream_key
 
 MAX_LEVELS = 5000
 
@@ -32,6 +35,7 @@ LOST = 30.0
 """Log weight below the largest at which a particle in high dimension is given up."""
 
 
+@storable
 @dataclass(frozen=True)
 class Level:
     """Particles in (near) equilibrium at one lam.
@@ -90,7 +94,7 @@ def make_moves(path: GeometricPath, shape: MovesShape) -> Callable[..., Any]:
         chart: AffineMap,
         log_step: Array,
     ) -> Any:
-        key = jax.random.fold_in(jax.random.fold_in(jax.random.key(seed), 2**31), number)
+        key = jax.random.fold_in(stream_key(seed, KeyStream.ANNEAL), number)
         indices = jnp.arange(theta.shape[0])
 
         def body(carry: tuple[Array, Array, Array], i: Array) -> tuple[Any, Any]:
@@ -280,7 +284,7 @@ def anneal(
     Stops early, short of lam = 1, where ``most_gradients`` do not pay for another level; the last one then says how far
     it came. One level above the base is always made.
     """
-    rng = np.random.default_rng(seed)
+    rng = seeds.rng(Stream.ANNEAL, seed)
     count, dim = theta.shape
     log_step = float(np.log(0.7 / dim**0.25))
     in_theta = log_step + log_scale_of(chart_of(theta, full=full))

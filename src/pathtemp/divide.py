@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import overload
+from typing import TYPE_CHECKING, overload
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from pathtemp._types import FloatArray
-from pathtemp.checkpoint.file import new_place
-from pathtemp.checkpoint.plan import MarginPlan
-from pathtemp.checkpoint.steps import carry_out
 from pathtemp.compilation import use_compilation_cache
+from pathtemp.engines.driver import carry_out, new_checkpoint
+from pathtemp.engines.path.margin import MarginEngine
+from pathtemp.engines.path.plans import MarginPlan
+from pathtemp.engines.path.targets import TargetMarginal
+from pathtemp.engines.path.walk import check_budget
 from pathtemp.errors import InputError
 from pathtemp.evaluate import energies_of, exact_draws
 from pathtemp.inputs import check_density, starts
@@ -23,14 +25,11 @@ from pathtemp.model import Model
 from pathtemp.paths.geometric import GeometricPath
 from pathtemp.paths.margin import Margin, MarginPath, margin_path
 from pathtemp.progress import Progress, display
-from pathtemp.seeds import seed_word
+from pathtemp.seeds import Draws, seed_word
 from pathtemp.settings import DEFAULT, PaperSettings, Settings
-from pathtemp.walk.engine import check_budget
-from pathtemp.walk.margins import MarginTask
-from pathtemp.walk.paper import PaperMargin
-from pathtemp.walk.paper_steps import PaperMarginSteps
-from pathtemp.walk.steps import WalkSteps
-from pathtemp.walk.targets import TargetMarginal
+
+if TYPE_CHECKING:
+    from pathtemp.engines.paper.margin import PaperMarginEngine
 
 BUDGET = 200_000.0
 """Gradient evaluations where the user does not say."""
@@ -49,7 +48,7 @@ def divide_and_conquer(
     margin: str | Margin,
     target_marginal: Target = ...,
     interval: tuple[float, float] | None = ...,
-    budget: float = ...,
+    budget: float | None = ...,
     chains: int | None = ...,
     seed: int = ...,
     settings: Settings | PaperSettings = ...,
@@ -65,7 +64,7 @@ def divide_and_conquer(
     margin: list[str] | list[Margin] | list[str | Margin],
     target_marginal: Target = ...,
     interval: tuple[float, float] | None = ...,
-    budget: float = ...,
+    budget: float | None = ...,
     chains: int | None = ...,
     seed: int = ...,
     settings: Settings | PaperSettings = ...,
@@ -80,7 +79,7 @@ def divide_and_conquer(
     margin: str | Margin | list[str] | list[Margin] | list[str | Margin],
     target_marginal: Target = "optimal",
     interval: tuple[float, float] | None = None,
-    budget: float = BUDGET,
+    budget: float | None = None,
     chains: int | None = None,
     seed: int = 0,
     settings: Settings | PaperSettings = DEFAULT,
@@ -105,14 +104,15 @@ def divide_and_conquer(
         Where to sample, on the constrained scale; the marginal is then that inside it. By default it is found, and
         widened until hardly any mass lies beyond it.
     budget
-        Gradient evaluations to spend, over all chains and everything included; of a list, for each margin.
+        Gradient evaluations to spend, over all chains and everything included; of a list, for each margin. By default
+        200,000; the paper's engine then spends what its adaptations take.
     chains
         Chains side by side; overrides ``settings.chains``.
     seed
         The same seed gives the same draws.
     settings
-        ``pt.settings.DEFAULT``, or ``pt.settings.PAPER`` for the paper's own engine: joint NUTS, the trapezoid and
-        kernels; it stops by k-hat, not by ``budget``.
+        ``pt.settings.DEFAULT``, or ``pt.settings.PAPER`` for the paper's own engine: joint NUTS, path sampling by cells
+        and kernels; it stops by k-hat.
     progress
         A progress bar, or an object with the methods of :class:`pathtemp.progress.Progress`.
     checkpoint
@@ -134,7 +134,10 @@ def divide_and_conquer(
         raise InputError(f"model: expected a model from a front end, or a pt.Model, got a {type(model).__name__}")
     changed: Settings | PaperSettings = settings if chains is None else settings.replace(chains=chains)
     if isinstance(changed, Settings):
+        budget = BUDGET if budget is None else budget
         check_budget(budget, model.dim - 1, changed)
+    elif budget is not None and not budget > 0:
+        raise InputError(f"budget: it must be a positive number of gradient evaluations, and is {budget}")
     margins = list(margin) if isinstance(margin, list | tuple) else [margin]
     if not margins:
         raise InputError("margin: the list is empty; name one parameter at least")
@@ -146,53 +149,42 @@ def divide_and_conquer(
         MarginPlan(seed_word(seed), changed, _name(one), isinstance(one, str), target, interval, budget)
         for one in margins
     ]
-    tasks = [margin_task(model, plan, one, target_marginal, first) for plan, one in zip(plans, margins, strict=True)]
-    place = None if checkpoint is None else new_place(checkpoint)
+    both = zip(plans, margins, strict=True)
+    engines = [margin_engine(model, plan, one, target_marginal, first) for plan, one in both]
+    place = None if checkpoint is None else new_checkpoint(checkpoint)
     use_compilation_cache()
     shown = display(progress)
     fits: dict[str, MarginFit] = {}
-    for plan, task in zip(plans, tasks, strict=True):
-        steps = steps_of(task, first, shown)
-        fit = carry_out(steps, plan, model, shown, place, extends=isinstance(steps, WalkSteps))
+    for plan, make in zip(plans, engines, strict=True):
+        engine = make(first)
+        fit = carry_out(engine, plan, model, shown, place)
         assert isinstance(fit, MarginFit)
-        fits[task.path.name] = fit
+        fits[plan.margin] = fit
         if any(check.name == "finished" for check in fit.diagnostics.checks):
             break
-        posterior = _posterior(task, steps).reshape(-1, model.dim)
+        posterior = engine.posterior().reshape(-1, model.dim)
         if len(posterior):
             first = posterior[np.arange(len(first)) % len(posterior)]
     return fits if isinstance(margin, list | tuple) else next(iter(fits.values()))
 
 
-def margin_task(
+def margin_engine(
     model: Model, plan: MarginPlan, margin: str | Margin, target_marginal: Target, points: FloatArray
-) -> MarginTask | PaperMargin:
-    """What a plan asks for, with what of it is no plain value; ``points`` (n, dim) try the margin out."""
+) -> Callable[[FloatArray], MarginEngine | PaperMarginEngine]:
+    """What makes the engine of a plan from starts (n, dim); ``points`` (n, dim) try the margin out now."""
     path = margin_path(model, margin, points)
     target = _target(model, path, target_marginal, plan.seed)
     interval = None if plan.interval is None else unconstrained(path, plan.interval)
+    kind: type[MarginEngine] | type[PaperMarginEngine] = MarginEngine
     if isinstance(plan.settings, PaperSettings):
-        return PaperMargin(model, path, target, interval, plan.seed, plan.settings)
-    return MarginTask(model, path, target, interval, plan.budget, plan.seed, plan.settings)
-
-
-def steps_of(task: MarginTask | PaperMargin, starts: FloatArray, progress: Progress) -> WalkSteps | PaperMarginSteps:
-    """The run of a task, before its first step."""
-    if isinstance(task, MarginTask):
-        return WalkSteps(task, starts, progress)
-    return PaperMarginSteps(task, starts, progress)
+        # Imported here, since it needs blackjax, which nothing else here does.
+        from pathtemp.engines.paper.margin import PaperMarginEngine as kind
+    return lambda starts: kind(model, path, plan, target=target, interval=interval, starts=starts)
 
 
 def starts_of(model: Model, settings: Settings | PaperSettings, seed: int) -> FloatArray:
     """Draws of the base where the target has density, as many as there are chains, or more."""
     return _starts(model, max(settings.chains, 64), seed)
-
-
-def _posterior(task: MarginTask | PaperMargin, steps: WalkSteps | PaperMarginSteps) -> FloatArray:
-    if isinstance(steps, PaperMarginSteps):
-        return steps.posterior()
-    assert isinstance(task, MarginTask)
-    return task.posterior(steps.run)
 
 
 def _name(margin: object) -> str:
@@ -232,7 +224,7 @@ def _target(model: Model, path: MarginPath, target: Target, seed: int) -> Target
             raise InputError("target_marginal: 'prior' needs a base that can be sampled; choose 'optimal' or 'uniform'")
         from scipy.stats import gaussian_kde
 
-        flat = exact_draws(model.sample_base, seed=seed, stream=2, count=PRIOR_DRAWS)
+        flat = exact_draws(model.sample_base, seed=seed, stream=Draws.BASE, count=PRIOR_DRAWS)
         lam = np.asarray(jax.vmap(lambda x: path.coordinates.split(x)[1])(jnp.asarray(flat)))
         kernel = gaussian_kde(lam[np.isfinite(lam)])
         return TargetMarginal("given", lambda at: np.asarray(kernel.logpdf(at)))

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from pathtemp._types import Array, FloatArray, Sampler
 from pathtemp.compilation import compiled_once
 from pathtemp.errors import InfiniteDensity
 from pathtemp.paths.geometric import HUGE, GeometricPath
+from pathtemp.seeds import KeyStream, stream_key
 
 BLOCK = 64
 """Points evaluated at once."""
@@ -53,7 +53,7 @@ def _vmapped_values(path: GeometricPath) -> Callable[[Array], Array]:
 
 def _block_of_draws(sample: Sampler) -> Callable[[Array, Array, Array], Array]:
     def draw(seed: Array, stream: Array, block: Array) -> Array:
-        key = jax.random.fold_in(jax.random.key(seed), jnp.uint32(2**32 - 1))
+        key = stream_key(seed, KeyStream.EXACT)
         key = jax.random.fold_in(jax.random.fold_in(key, stream), block)
         return jax.vmap(sample)(jax.random.split(key, BLOCK))
 

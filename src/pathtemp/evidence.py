@@ -13,6 +13,7 @@ from scipy.special import softmax
 from pathtemp._types import FloatArray
 from pathtemp.errors import InputError
 from pathtemp.fit import Fit
+from pathtemp.seeds import Stream, rng
 
 LEVEL = 0.95
 """Coverage of the intervals of posterior model probabilities."""
@@ -31,7 +32,8 @@ class BayesFactor(NamedTuple):
 def bayes_factor(fit_a: Fit, fit_b: Fit) -> BayesFactor:
     """Log Bayes factor of model a over model b; positive favours a.
 
-    Both fits must be of the same data. The runs are independent, so their standard errors add in squares.
+    Both fits must be of the same data. Runs with seeds of their own are independent, so that their standard errors add
+    in squares; a warning says where they share one.
     """
     fits = {"fit_a": fit_a, "fit_b": fit_b}
     value, se = _evidence("bayes_factor", fits)
@@ -88,7 +90,7 @@ def probability_interval(score: FloatArray, se: FloatArray) -> tuple[FloatArray,
     >>> [round(float(x), 1) for x in (lower[0], upper[0], lower[1], upper[1])]
     [0.1, 0.5, 0.5, 0.9]
     """
-    errors = np.random.default_rng(0).standard_normal((20_000, len(score)))
+    errors = rng(Stream.ERRORS).standard_normal((20_000, len(score)))
     tail = 0.5 * (1 - LEVEL)
     lower, upper = np.quantile(softmax(score + se * errors, axis=1), [tail, 1 - tail], axis=0)
     return lower, upper
@@ -151,6 +153,13 @@ def _warn(caller: str, fits: Mapping[str, Fit]) -> None:
             f"{caller}: hardly any draw of the base lies where the posterior of {which} does, and where the base is "
             "the prior, a vague prior lowers the evidence by its width (0.69 nats if twice as wide) whatever the "
             "data say; use priors that you believe in",
+            stacklevel=3,
+        )
+    if len({fit.seed for fit in fits.values()}) < len(fits):
+        shared = ", ".join(f"{name} (seed {fit.seed})" for name, fit in fits.items())
+        warnings.warn(
+            f"{caller}: some of {shared} share a seed and with it their random numbers, so that their errors need not "
+            "be independent, as the standard error takes them to be; give each run a seed= of its own",
             stacklevel=3,
         )
     unfinished = [name for name, fit in fits.items() if not fit.converged]

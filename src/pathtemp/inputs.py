@@ -16,6 +16,7 @@ from pathtemp.errors import InfiniteDensity, InputError
 from pathtemp.evaluate import energies_of, exact_draws
 from pathtemp.model import Model
 from pathtemp.paths.geometric import GeometricPath
+from pathtemp.seeds import Draws, Stream, rng
 from pathtemp.summary import printable
 
 MOST_NAMES = 6
@@ -71,11 +72,11 @@ def _in_words(model: Model, theta: FloatArray) -> str:
 def starts(model: Model, *, count: int, seed: int) -> FloatArray:
     """Where the chains start: exact draws of the base, or standard normals where it cannot be sampled."""
     if model.sample_base is None:
-        return np.random.default_rng(seed).normal(size=(count, model.dim))
+        return rng(Stream.STARTS, seed).normal(size=(count, model.dim))
     shape = jax.eval_shape(model.sample_base, jax.random.key(0))
     if shape.shape != (model.dim,):
         raise InputError(f"base: a draw has shape {shape.shape}; its density takes {model.dim} parameters")
-    theta = exact_draws(model.sample_base, seed=seed, stream=1, count=count)
+    theta = exact_draws(model.sample_base, seed=seed, stream=Draws.STARTS, count=count)
     if not np.isfinite(theta).all():
         raise InputError("base: sample gives draws that are not finite")
     return theta
@@ -122,9 +123,9 @@ def _check_proper(model: Model, theta: FloatArray, path: GeometricPath) -> None:
     Along a ray the density of the radius r is psi(r) r^(dim - 1); between two far radii it must fall faster than 1/r.
     """
     centre, spread = np.median(theta, axis=0), theta.std(axis=0) + 1e-3
-    rng = np.random.default_rng(0)
+    probes = rng(Stream.PROBES)
     axes = np.concatenate([np.eye(model.dim), -np.eye(model.dim)])[:512]
-    random = rng.normal(size=(64, model.dim))
+    random = probes.normal(size=(64, model.dim))
     rays = np.concatenate([axes, random / np.linalg.norm(random, axis=1, keepdims=True)])
     near, far = centre + FAR * spread * rays, centre + FAR**2 * spread * rays
     # The target, whatever it is so far out, is not asked for.

@@ -7,6 +7,7 @@ import numpy as np
 
 from pathtemp._types import FloatArray, IntArray
 from pathtemp.kernels.transport import Transport
+from pathtemp.seeds import Stream, rng
 
 FULL_DIM = 100
 """Largest dimension with a full triangular factor; above it, diagonal plus low rank."""
@@ -134,8 +135,7 @@ def _low_rank(residuals: list[FloatArray], weights: list[FloatArray]) -> tuple[F
     rank = min(RANK, dim)
     pooled = np.concatenate([r * np.sqrt(w)[:, None] for r, w in zip(residuals, weights, strict=True)])
     pooled = pooled / np.sqrt(len(residuals))
-    rng = np.random.default_rng(0)
-    sketch = rng.normal(size=(dim, 2 * rank))
+    sketch = rng(Stream.SKETCH).normal(size=(dim, 2 * rank))
     for _ in range(3):
         sketch, _ = np.linalg.qr(pooled.T @ (pooled @ sketch))
     _, singular, rows = np.linalg.svd(pooled @ sketch, full_matrices=False)

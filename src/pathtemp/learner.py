@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import jax.numpy as jnp
@@ -11,6 +12,7 @@ from pathtemp._types import FloatArray, HostArray
 from pathtemp.anneal import Level
 from pathtemp.errors import SamplingError
 from pathtemp.estimators.mbar import mbar
+from pathtemp.io.persistent import persistent, storable
 from pathtemp.kernels.lam_given_theta import PseudoPrior
 from pathtemp.kernels.rounds import Record
 from pathtemp.kernels.transport import Transport
@@ -18,6 +20,7 @@ from pathtemp.kernels.transported_hmc import KernelParameters
 from pathtemp.learn import fit_transport
 from pathtemp.links import MetricLink, metric_nodes, thermodynamic_length
 from pathtemp.paths.geometric import LOG_ZERO
+from pathtemp.seeds import Stream, rng
 from pathtemp.settings import Marginal
 
 POSITIONS = 13
@@ -42,6 +45,7 @@ MOST_THETAS = 24_000_000
 """Numbers of theta kept for learning the transport (about 200 MB)."""
 
 
+@storable
 @dataclass(frozen=True)
 class Draws:
     """Draws of one round: lam and delta, and the thinned theta with its lam."""
@@ -68,6 +72,7 @@ def from_record(record: Record, chains: HostArray | None = None) -> Draws:
     return Draws(lam.ravel(), delta.ravel(), theta.reshape(-1, theta.shape[-1]), theta_lam.ravel())
 
 
+@persistent("_levels", "replaced_by", "_added", "_dropped")
 class Pool:
     """Draws of all rounds; the conditionals theta | lam never change, so all may be pooled (section 2.1).
 
@@ -75,15 +80,15 @@ class Pool:
     are ``replaced_by`` rounds, then the first rounds themselves. Theta is kept within a fixed memory.
     """
 
-    def __init__(self, levels: list[Draws], *, replaced_by: int) -> None:
-        self._levels, self._replaced_by = levels, replaced_by
+    def __init__(self, levels: Iterable[Draws] = (), *, replaced_by: int = 1) -> None:
+        self._levels, self.replaced_by = list(levels), replaced_by
         self._added: list[Draws] = []
         self._dropped = 0
 
     def add(self, draws: Draws) -> None:
         """Add a round."""
         self._added.append(draws)
-        if self._dropped + len(self._added) >= self._replaced_by:
+        if self._dropped + len(self._added) >= self.replaced_by:
             self._levels = []
 
     @property
@@ -152,7 +157,7 @@ def _groups(lam: FloatArray, delta: FloatArray, most: int) -> list[tuple[FloatAr
     """Draws (lam, delta) in groups of neighbouring lam, 60 each or more, without what has no weight on the path."""
     keep = _has_weight(lam, delta)
     # Equal lams are split at random, so that each group of them is like the others.
-    order = np.random.default_rng(0).permutation(np.flatnonzero(keep))
+    order = rng(Stream.TIES).permutation(np.flatnonzero(keep))
     order = order[np.argsort(lam[order], kind="stable")]
     groups = np.array_split(order, int(np.clip(len(order) // GROUP, 1, most)))
     return [(lam[group], without_outliers(delta[group])) for group in groups]

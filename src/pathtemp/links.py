@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pathtemp._types import Array, FloatArray
+from pathtemp.io.persistent import storable
 
 A_MIN, A_MAX = 0.1, 0.8
 """Flat ends of the paper's link."""
@@ -50,6 +51,7 @@ def host_unit(folded: FloatArray) -> FloatArray:
     return np.clip((folded - BASE_END) / (TARGET_START - BASE_END), 0.0, 1.0)
 
 
+@storable
 @dataclass(frozen=True)
 class CubicLink:
     """The paper's link (eq. link): a cubic between the flat ends.
@@ -89,6 +91,7 @@ class CubicLink:
         return jnp.clip((fold(a) - self.a_min) / (self.a_max - self.a_min), 0.0, 1.0)
 
 
+@storable
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class MetricLink:

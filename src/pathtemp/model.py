@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pathtemp._types import Array, FloatArray, LogDensity, Sampler
@@ -90,6 +90,51 @@ def model(target: Callable[[Any], Array], base: Any, *, name: str = "model") -> 
         raise InputError(f"target: expected a function returning a log density, got a {type(target).__name__}")
     psi: Base = as_base(base)
     return Model(psi.log_prob, flat_log_prob(target, psi.layout), psi.layout, psi.sample, name=name)
+
+
+def bridge(model_a: Model, model_b: Model, *, name: str = "") -> Model:
+    """Join two models of the same parameters by one path, from the target of the first to that of the second.
+
+    Tempered, log z(1) - log z(0) is the log of the ratio of their integrals: the log Bayes factor of ``model_b`` over
+    ``model_a``, where each target is a likelihood times a normalised prior. The path is short where their posteriors
+    are alike. Neither base is needed.
+
+    Parameters
+    ----------
+    model_a, model_b
+        Models with the same names and shapes of parameters, on the same unconstrained scale.
+    name
+        What summaries call it; made of both names where empty.
+
+    >>> import jax.numpy as jnp
+    >>> from pathtemp.bases import normal
+    >>> wide = normal(0.0, 9.0, shape=(1,))
+    >>> joined = bridge(*(model(lambda x, s=s: -0.5 * jnp.sum((x / s) ** 2), wide) for s in (1.0, 2.0)))
+    >>> float(joined.log_base(jnp.ones(1))), float(joined.log_target(jnp.ones(1)))
+    (-0.5, -0.125)
+    """
+    for which, given in (("model_a", model_a), ("model_b", model_b)):
+        if not isinstance(given, Model):
+            raise InputError(f"{which}: expected a model from a front end, got a {type(given).__name__}")
+    if dict(model_a.layout.shapes) != dict(model_b.layout.shapes):
+        raise InputError(
+            f"model_b: its parameters are {_described(model_b)}, and those of model_a {_described(model_a)}; a bridge "
+            "needs the same"
+        )
+    called = name or f"{model_a.name} to {model_b.name}"
+    return replace(
+        model_b,
+        log_base=model_a.log_target,
+        sample_base=None,
+        name=called,
+        recipe=None,
+        constrain_base_draws=model_a.constrain_draws,
+    )
+
+
+def _described(given: Model) -> str:
+    """Names and shapes of the parameters of a model."""
+    return ", ".join(f"{name} {tuple(shape)}" for name, shape in given.layout.shapes.items())
 
 
 def the_model(

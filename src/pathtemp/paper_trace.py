@@ -15,6 +15,7 @@ from pathtemp.curve import LogZ
 from pathtemp.estimators.khat import Khat, khat
 from pathtemp.estimators.path_sampling import marginal
 from pathtemp.estimators.support import path_draws
+from pathtemp.io.persistent import storable
 from pathtemp.kernels.joint_nuts import Draws
 from pathtemp.links import CubicLink
 from pathtemp.paths.geometric import LOG_ZERO
@@ -23,6 +24,7 @@ from pathtemp.pseudoprior import PseudoPrior
 LINK = CubicLink()
 
 
+@storable
 @dataclass(frozen=True)
 class PaperTrace:
     """Draws of all chains, after warm-up.

@@ -13,18 +13,22 @@ import numpy as np
 
 from pathtemp._types import FloatArray
 from pathtemp.curve import LogZ
-from pathtemp.diagnostics import rhat_ess
 from pathtemp.paper_trace import PaperTrace, path_nodes
-from pathtemp.run import Check, Diagnostics
+from pathtemp.run import Diagnostics, Rejections
 from pathtemp.settings import PaperSettings
 from pathtemp.tours import TripCounter
+from pathtemp.verdict import draws as gates
+from pathtemp.verdict import travel
+from pathtemp.verdict.diagnostics import AlongPath, Mixing, diagnostics
 
 BINS = 20
 """Bins between the flat ends, equal in a."""
 
-LARGEST_RHAT = 1.05
 LEAST_ACCEPTANCE = 0.4
+"""Acceptance of NUTS at every place of the path, whose step size is the same everywhere."""
+
 LEAST_ESS = 100.0
+"""Effective draws of the target: few chains, of thousands of draws in all."""
 
 
 def tours(lam: FloatArray) -> np.ndarray:
@@ -39,39 +43,34 @@ def tours(lam: FloatArray) -> np.ndarray:
 
 
 def diagnose(
-    traces: Sequence[PaperTrace], curve: LogZ, khat: float, *, rejections: int, settings: PaperSettings
+    traces: Sequence[PaperTrace], curve: LogZ, khat: float, *, rejections: Rejections, settings: PaperSettings
 ) -> Diagnostics:
     """Gates and numbers of a run: its traces in order, the final curve, and k-hat of the last adaptation."""
     pooled, last = PaperTrace.join(traces), traces[-1]
-    target = pooled.at(1.0)
-    rhat, ess_bulk, ess_tail = rhat_ess(target)
+    mixing = Mixing.of(pooled.at(1.0))
     _, lam = path_nodes(2 * BINS, last.link)
-    edges, centres = lam[::2], lam[1::2]
+    edges, middles, more = lam[::2], lam[1::2], _more(settings)
     visits, acceptance = bin_means(last, last.acceptance)
-    local_length = bin_sd(pooled) * np.diff(edges)
     trips = [tours(trace.lam) for trace in traces]
+    at_ends = (float(np.sum(last.lam == 0)), float(np.sum(last.lam == 1)))
+    what = f"1/p(a) after {len(traces)} adaptations"
+    longer = f"allow more adaptations, settings.PAPER.replace(adaptations={2 * len(traces)})"
     checks = (
-        _check_khat(khat, len(traces), visits, edges, settings),
-        _check_coverage(last, visits, edges, settings),
-        _check_tours(trips[-1], settings),
-        _check_rhat(rhat, target, settings),
-        _check_ess(min(ess_bulk, ess_tail), target, settings),
-        _check_acceptance(acceptance, edges),
+        travel.check_khat(khat, what, limit=settings.khat, more=longer),
+        travel.check_coverage(visits, edges, at_ends=at_ends, more=more),
+        travel.check_tours_by_chain(trips[-1], more=more),
+        gates.check_rhat(mixing.rhat, more=more),
+        gates.check_ess(min(mixing.bulk, mixing.tail), limit=LEAST_ESS, more=more),
+        travel.check_acceptance(np.nan_to_num(acceptance), visits, middles, limit=LEAST_ACCEPTANCE),
     )
-    return Diagnostics(
-        checks=checks,
+    return diagnostics(
+        checks,
+        mixing,
+        AlongPath(edges, bin_sd(pooled) * np.diff(edges), acceptance, visits),
         khat=khat,
-        rhat=rhat,
-        ess_bulk=ess_bulk,
-        ess_tail=ess_tail,
         tours=int(np.sum(trips)),
-        length=float(local_length.sum()),
-        lam=centres,
-        local_length=local_length,
-        acceptance=acceptance,
-        visits=visits,
-        log_z_by_estimator={"path_sampling": (float(curve.mean[-1]), float(curve.stderr[-1]))},
-        rejections=rejections,
+        ends={"path_sampling": (float(curve.mean[-1]), float(curve.stderr[-1]))},
+        rejected=rejections,
     )
 
 
@@ -113,82 +112,3 @@ def _more(settings: PaperSettings) -> str:
         f"give longer adaptations with settings.PAPER.replace(stop=False, draws={2 * settings.draws}), "
         "or use the default engine, which crosses the path in fewer gradients"
     )
-
-
-def _check_khat(khat: float, adaptations: int, visits: FloatArray, edges: FloatArray, settings: PaperSettings) -> Check:
-    passed = bool(khat < settings.khat)
-    fewest = int(np.argmin(visits))
-    what = "cannot be told, too few" if np.isnan(khat) else f"is {khat:.2f}, not below {settings.khat:.2g}, fewest"
-    message = (
-        f"k-hat of 1/p(a) after {adaptations} adaptations {what} draws being at lam in {edges[fewest]:.3g}.."
-        f"{edges[fewest + 1]:.3g}: a is not yet near uniform, and log z not to be trusted; "
-        f"allow more adaptations, settings.PAPER.replace(adaptations={2 * adaptations})"
-    )
-    return Check("k-hat", khat, settings.khat, passed, "" if passed else message)
-
-
-def _check_coverage(last: PaperTrace, visits: FloatArray, edges: FloatArray, settings: PaperSettings) -> Check:
-    at_ends = [np.sum(last.lam == 0), np.sum(last.lam == 1)]
-    everywhere = np.concatenate([at_ends[:1], visits, at_ends[1:]])
-    share = float(np.mean(everywhere > 0))
-    places = [name for name, seen in zip(("lam = 0", "lam = 1"), at_ends, strict=True) if not seen]
-    places += _ranges(visits == 0, edges)
-    where = ", ".join(places)
-    message = f"no draw of the last adaptation lies at {where}: the path is not covered; {_more(settings)}"
-    return Check("coverage", share, 1.0, not places, message if places else "")
-
-
-def _ranges(mask: np.ndarray, edges: FloatArray) -> list[str]:
-    """Runs of bins where ``mask`` holds, as ranges of lam.
-
-    >>> _ranges(np.array([False, True, True]), np.array([0.0, 0.1, 0.4, 1.0]))
-    ['lam in 0.1..1']
-    """
-    padded = np.concatenate([[False], mask, [False]]).astype(int)
-    first, end = np.flatnonzero(np.diff(padded) == 1), np.flatnonzero(np.diff(padded) == -1)
-    return [f"lam in {edges[i]:.3g}..{edges[j]:.3g}" for i, j in zip(first, end, strict=True)]
-
-
-def _check_tours(trips: np.ndarray, settings: PaperSettings) -> Check:
-    without = int(np.sum(trips == 0))
-    message = (
-        f"{without} of {len(trips)} chains made no round trip base -> target -> base in the last adaptation, "
-        f"so their draws of the target may all come from one mode; {_more(settings)}"
-    )
-    return Check("tours", float(trips.min()), 1.0, without == 0, message if without else "")
-
-
-def _check_rhat(rhat: float, target: FloatArray, settings: PaperSettings) -> Check:
-    passed = bool(rhat <= LARGEST_RHAT)
-    chains, draws, _ = target.shape
-    what = (
-        f"cannot be told from {chains} chains of {draws} draws"
-        if np.isnan(rhat)
-        else f"is {rhat:.3f}, above {LARGEST_RHAT}: the chains disagree"
-    )
-    message = f"R-hat of the draws at lam = 1 {what}; {_more(settings)}"
-    return Check("R-hat", rhat, LARGEST_RHAT, passed, "" if passed else message)
-
-
-def _check_ess(ess: float, target: FloatArray, settings: PaperSettings) -> Check:
-    passed = bool(ess >= LEAST_ESS)
-    chains, draws, _ = target.shape
-    size = "unknown" if np.isnan(ess) else f"{ess:.0f}"
-    message = (
-        f"the effective sample size of the {chains} x {draws} draws at lam = 1 is {size}, and should be at "
-        f"least {LEAST_ESS:.0f}; {_more(settings)}"
-    )
-    return Check("ESS", ess, LEAST_ESS, passed, "" if passed else message)
-
-
-def _check_acceptance(acceptance: FloatArray, edges: FloatArray) -> Check:
-    seen = np.where(np.isnan(acceptance), np.inf, acceptance)
-    worst = int(np.argmin(seen))
-    value = float(seen[worst]) if np.isfinite(seen[worst]) else float("nan")
-    passed = not value < LEAST_ACCEPTANCE
-    message = (
-        f"NUTS accepts only {value:.2f} at lam in {edges[worst]:.3g}..{edges[worst + 1]:.3g}, below "
-        f"{LEAST_ACCEPTANCE}: one step size does not suit the whole path; use the default engine, whose step "
-        "size depends on lam, or rescale the parameters"
-    )
-    return Check("acceptance", value, LEAST_ACCEPTANCE, passed, "" if passed else message)

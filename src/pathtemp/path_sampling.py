@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import jax
@@ -12,46 +10,22 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pathtemp._types import Array, FloatArray
-from pathtemp.checkpoint.file import new_place
-from pathtemp.checkpoint.plan import PathPlan
-from pathtemp.checkpoint.steps import carry_out
+from pathtemp._types import FloatArray
 from pathtemp.compilation import use_compilation_cache
-from pathtemp.curve import LogZ
+from pathtemp.engines.driver import carry_out, new_checkpoint
+from pathtemp.engines.path.function import MARGINALS, FunctionEngine
+from pathtemp.engines.path.plans import PathPlan
+from pathtemp.engines.path.walk import check_budget
 from pathtemp.errors import InputError
 from pathtemp.fit import Fit
-from pathtemp.layout import Layout
-from pathtemp.links import BASE_END, TARGET_START
-from pathtemp.model import Model
-from pathtemp.paths.function import FunctionPath, LogPath
+from pathtemp.paths.function import LogPath
 from pathtemp.progress import Progress
 from pathtemp.progress import display as shown
-from pathtemp.run import Counts, Run
-from pathtemp.seeds import seed_word
+from pathtemp.seeds import Stream, rng, seed_word
 from pathtemp.settings import DEFAULT, Settings
-from pathtemp.walk.blocks import in_blocks
-from pathtemp.walk.engine import CELLS, Walk, check_budget
-from pathtemp.walk.learn import Chart, flat_chart, refine
-from pathtemp.walk.run import WalkRun
-from pathtemp.walk.search import search
-from pathtemp.walk.steps import WalkSteps
-from pathtemp.walk.targets import TargetMarginal
-from pathtemp.walk.verdict import judge
-from pathtemp.walk.weights import thinned
 
 BUDGET = 100_000.0
 """Gradient evaluations where the user does not say."""
-
-SEARCH_SHARE = 0.15
-"""Share of the budget for the search that comes first, each chain at its own lam."""
-
-RADII = (8.0, 4.0, 2.0, 2.0)
-"""Half widths of the windows of the first fit of the transport, in distances of its nodes, from coarse to fine."""
-
-PINNED = 2
-"""First rounds in which every chain keeps its lam."""
-
-MARGINALS = {"uniform": "uniform", "min-variance": "optimal", "constant-kl": "constant-kl"}
 
 
 def path_sample(
@@ -114,116 +88,11 @@ def path_sample(
     seed = seed_word(seed)
     interval = float(interval[0]), float(interval[1])
     theta = _begin(starts, dim, settings.chains, seed)
-    place = None if checkpoint is None else new_place(checkpoint)
+    place = None if checkpoint is None else new_checkpoint(checkpoint)
     use_compilation_cache()
-    display = shown(progress)
-    task = PathTask(log_q, args, dim, interval, target_marginal, budget, seed, settings, name)
-    return carry_out(WalkSteps(task, theta, display), task.plan, task.model, display, place)
-
-
-@dataclass(frozen=True)
-class PathTask:
-    """What is to be done along one path; see :func:`path_sample`."""
-
-    log_q: LogPath
-    args: tuple[Any, ...]
-    dim: int
-    interval: tuple[float, float]
-    target_marginal: str
-    budget: float
-    seed: int
-    settings: Settings
-    name: str
-
-    @property
-    def plan(self) -> PathPlan:
-        """What a checkpoint keeps of it."""
-        return PathPlan(
-            seed=self.seed,
-            settings=self.settings,
-            dim=self.dim,
-            interval=self.interval,
-            target_marginal=self.target_marginal,
-            budget=self.budget,
-            name=self.name,
-        )
-
-    @property
-    def model(self) -> Model:
-        """The two ends of the path as base and target."""
-        low, high = self.interval
-        return Model(
-            lambda x: self.log_q(x, low, *self.args),
-            lambda x: self.log_q(x, high, *self.args),
-            Layout({"theta": (self.dim,)}),
-            name=self.name,
-        )
-
-    def walk_from(self, starts: FloatArray, progress: Progress) -> Walk:
-        """Search with every chain held at its own lam, and fit the first transport."""
-        progress.compile("search")
-        lam = _strata(*self.interval, self.settings.chains)
-        found = search(
-            self.log_q,
-            starts,
-            gradients=SEARCH_SHARE * self.budget,
-            seed=self.seed,
-            each=(lam,),
-            shared=self.args,
-            give_up=False,
-        )
-        draws = found.draws.reshape(-1, self.dim)
-        at = np.tile(lam, len(found.draws))
-        gradient = in_blocks(_gradient, (self.log_q,), self.args, (draws, at))[0]
-        chart = flat_chart(self.interval, draws)
-        for radius in RADII:
-            chart = refine(chart, at, draws, gradient, radius=radius)
-        progress.compile("round")
-        walk = self.walk_at(chart, (found.last, lam))
-        walk.counts = found.counts + Counts(len(draws), 0)
-        return walk
-
-    def walk_at(self, chart: Chart, start: tuple[FloatArray, FloatArray]) -> Walk:
-        """The walk on a transport, from theta (chains, dim) and lam (chains,)."""
-        target = TargetMarginal(MARGINALS[self.target_marginal])
-        ends = (BASE_END, 1.0 - TARGET_START)
-        return Walk(FunctionPath(self.log_q), self.args, chart, start, ends, target, self.settings, self.seed)
-
-    def run_of(self, walk: Walk, progress: Progress) -> WalkRun:
-        """The rounds of the walk, before the first."""
-        return WalkRun(walk, progress, widen=False, pinned=PINNED)
-
-    def fit(self, run: WalkRun) -> Fit:
-        """What the frozen rounds give."""
-        return Fit.from_run(_outcome(run), self.model, seed=self.seed, settings=self.settings)
-
-
-def _outcome(run: WalkRun) -> Run:
-    walk = run.walk
-    path_sampled, rao_blackwell = run.curves()
-    theta, a = run.stacked("theta"), run.stacked("theta_a")
-    r = 1.0 - np.abs(1.0 - a)
-    at_end, at_start = (
-        thinned(theta, np.where(here, 0.0, -np.inf), seed=walk.seed)
-        for here in (r > 1.0 - walk.ends[1], r < walk.ends[0])
-    )
-    every_a = run.stacked("a").T
-    return Run(
-        target=at_end,
-        base=at_start,
-        a=every_a,
-        lam=walk.lam_of(every_a),
-        delta=run.stacked("plain").T / (walk.high - walk.low),
-        log_z=LogZ(
-            np.linspace(walk.low, walk.high, CELLS + 1),
-            path_sampled.mean - path_sampled.mean[0],
-            path_sampled.se(lambda curve: curve - curve[0]),
-        ),
-        history=tuple(run.history),
-        diagnostics=judge(run, path_sampled, rao_blackwell, at_end, margin=False),
-        counts=walk.counts,
-        seconds=dict(walk.seconds),
-    )
+    plan = PathPlan(seed, settings, dim, interval, target_marginal, float(budget), name)
+    engine = FunctionEngine(log_q, args, plan, starts=theta)
+    return carry_out(engine, plan, engine.model, shown(progress), place)
 
 
 def check_path(log_q: Any, dim: int, interval: Any, args: tuple[Any, ...], target_marginal: str) -> None:
@@ -250,18 +119,8 @@ def check_path(log_q: Any, dim: int, interval: Any, args: tuple[Any, ...], targe
 
 def _begin(starts: ArrayLike | None, dim: int, chains: int, seed: int) -> FloatArray:
     if starts is None:
-        return np.random.default_rng(seed).normal(size=(chains, dim))
+        return rng(Stream.STARTS, seed).normal(size=(chains, dim))
     points = np.asarray(starts, float)
     if points.ndim != 2 or points.shape[1] != dim or len(points) == 0 or not np.isfinite(points).all():
         raise InputError(f"starts: expected finite points of shape (n, {dim}), and it has shape {points.shape}")
     return np.asarray(points[np.arange(chains) % len(points)])
-
-
-def _strata(low: float, high: float, chains: int) -> FloatArray:
-    """Lam of each chain while it is held: equispaced, in an order that spreads neighbours in the list of starts."""
-    order = np.random.default_rng(0).permutation(chains)
-    return np.asarray(low + (high - low) * (order + 0.5) / chains)
-
-
-def _gradient(log_q: LogPath) -> Callable[[tuple[Any, ...], Array, Array], tuple[Array]]:
-    return lambda args, theta, lam: (jax.grad(log_q)(theta, lam, *args),)

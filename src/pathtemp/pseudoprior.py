@@ -19,6 +19,7 @@ from scipy.interpolate import BSpline, PPoly
 from pathtemp._types import Array, FloatArray
 from pathtemp.errors import InputError
 from pathtemp.estimators.estimate import increasing, vector
+from pathtemp.io.persistent import storable
 from pathtemp.links import interpolate
 
 RIDGE = 1e-12
@@ -80,6 +81,7 @@ class PiecewiseLinear:
         return ((self.values[1:] - self.values[:-1]) / (self.lam[1:] - self.lam[:-1]))[cell]
 
 
+@storable
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Kernels:

@@ -117,9 +117,13 @@ class Settings:
         return replace(self, **changes)
 
 
+FEWEST_KEPT = 20
+"""Kept draws of a chain below which neither the warm-up nor standard errors of the paper's engine make sense."""
+
+
 @dataclass(frozen=True)
 class PaperSettings:
-    """The paper's own engine: joint NUTS on (theta, a), trapezoid, kernels, k-hat stop (sections 2.1, 2.2).
+    """The paper's own engine: joint NUTS on (theta, a), path sampling, kernels, k-hat stop (sections 2.1, 2.2).
 
     Parameters
     ----------
@@ -149,6 +153,27 @@ class PaperSettings:
     khat: float = 0.7
     stop: bool = True
     max_depth: int = 10
+
+    def __post_init__(self) -> None:
+        for name in ("chains", "adaptations", "kernels", "grid", "max_depth"):
+            if getattr(self, name) < 1:
+                raise InputError(f"settings: {name} must be at least 1, and is {getattr(self, name)}")
+        if self.kept < FEWEST_KEPT:
+            raise InputError(
+                f"settings: draws={self.draws} over chains={self.chains} leaves a chain {self.kept} draws "
+                f"after warm-up; give at least {2 * FEWEST_KEPT} draws for each chain"
+            )
+        if not self.khat > 0:
+            raise InputError(f"settings: khat must be positive, and is {self.khat}")
+
+    @property
+    def kept(self) -> int:
+        """Draws that a chain keeps of an adaptation.
+
+        >>> PAPER.kept
+        375
+        """
+        return self.draws // self.chains // 2
 
     def replace(self, **changes: Any) -> PaperSettings:
         """A copy with some fields changed."""

@@ -4,38 +4,29 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from pathtemp._types import Array, FloatArray
-from pathtemp.adapt import FEWEST_ROUNDS
 from pathtemp.bases import Automatic
-from pathtemp.checkpoint import steps
-from pathtemp.checkpoint.carry_out import carry_out
-from pathtemp.checkpoint.file import new_place
-from pathtemp.checkpoint.plan import PaperPlan, Plan, make_run
 from pathtemp.compilation import use_compilation_cache
+from pathtemp.engines.default.engine import FEWEST_ROUNDS, MOST_GRADIENTS, TemperEngine, TemperPlan
+from pathtemp.engines.default.modes import LEAST_SEARCH
+from pathtemp.engines.driver import carry_out, new_checkpoint
 from pathtemp.errors import InputError
 from pathtemp.fit import Fit
 from pathtemp.inputs import check_model, starts
 from pathtemp.model import Model, the_model
 from pathtemp.modes.reference import LEAST_GRADIENTS, with_reference
-from pathtemp.modes.run import LEAST_SEARCH, ModesRun
-from pathtemp.paper_steps import PaperSteps
 from pathtemp.progress import Progress, display
 from pathtemp.seeds import seed_word
 from pathtemp.settings import DEFAULT, PaperSettings, Settings
 
-MOST_GRADIENTS = 1_000_000
-"""Gradient evaluations after which a run without a given budget stops."""
-
 MOST_NUMBERS = 5_000_000
 """Numbers in the target draws where the user does not say how many; the buffer holds four times as many (160 MB)."""
-
-LEAST_ROUNDS = 8
-"""Rounds before which the kernel is not frozen where no budget is given."""
 
 TARGET_DRAWS = 4096
 """Target draws over all chains, where the user does not say; with a budget up to four times as many."""
@@ -111,54 +102,60 @@ def temper(
     given = the_model("temper", model, target, base, dim)
     hints = _hints(modes, given.dim)
     shown = display(progress)
-    place = None if checkpoint is None else new_place(checkpoint)
+    place = None if checkpoint is None else new_checkpoint(checkpoint)
     use_compilation_cache()
-    if isinstance(settings, PaperSettings):
-        changed = settings if chains is None else settings.replace(chains=chains)
-        whole, _ = with_reference(given, seed=word)
-        theta = starts(whole, count=max(changed.chains, 64), seed=word)
-        check_model(whole, theta)
-        asked = PaperPlan(seed, changed, draws)
-        return steps.carry_out(PaperSteps(whole, asked, shown), asked, whole, shown, place, extends=False)
-    settings = settings if chains is None else settings.replace(chains=chains)
-    settings = settings if budget is None else settings.within(budget, given.dim)
-    plan = _plan(given, draws=draws, budget=budget, seed=seed, look=hints is not None, settings=settings)
-    whole, reference = with_reference(given, seed=word, budget=budget)
-    theta = starts(whole, count=settings.chains, seed=word)
-    ready = make_run(plan, whole, (theta, check_model(whole, theta)), shown)
-    if isinstance(ready, ModesRun) and hints is not None:
-        ready.prepare(hints=hints, about="" if reference is None else reference.about)
-    if reference is not None:
-        ready.engine.counts = reference.counts
-    return carry_out(ready, plan, whole, shown, place)
-
-
-def _plan(model: Model, *, draws: int | None, budget: float | None, seed: int, look: bool, settings: Settings) -> Plan:
-    """What a run of the default engine is to do; ``look`` for separated modes, or not."""
     if budget is not None and not budget > 0:
         raise InputError(f"budget: it must be a positive number of gradient evaluations, and is {budget}")
     if draws is not None and draws < 1:
         raise InputError(f"draws: at least one per chain is needed, and it is {draws}")
-    round_gradients = settings.round_gradients_in(model.dim)
+    settings = settings if chains is None else settings.replace(chains=chains)
+    if isinstance(settings, PaperSettings):
+        return _by_the_paper(given, (seed, settings, draws, budget), shown, place)
+    settings = settings if budget is None else settings.within(budget, given.dim)
+    plan = _plan(given, draws=draws, budget=budget, seed=seed, search=hints is not None, settings=settings)
+    whole, reference = with_reference(given, seed=word, budget=budget)
+    theta = starts(whole, count=settings.chains, seed=word)
+    about = "" if reference is None else reference.about
+    engine = TemperEngine(whole, plan, (theta, check_model(whole, theta)), hints=hints, about=about)
+    if reference is not None:
+        engine.chains.counts = reference.counts
+    return carry_out(engine, plan, whole, shown, place)
+
+
+def _by_the_paper(
+    model: Model, asked: tuple[int, PaperSettings, int | None, float | None], progress: Progress, place: Path | None
+) -> Fit:
+    """A run of the paper's engine with this seed, settings, draws and budget."""
+    # Imported here, since it needs blackjax, which nothing else here does.
+    from pathtemp.engines.paper.engine import PaperEngine, PaperPlan
+
+    plan = PaperPlan(*asked)
+    word = seed_word(plan.seed)
+    whole, _ = with_reference(model, seed=word)
+    check_model(whole, starts(whole, count=max(plan.settings.chains, 64), seed=word))
+    return carry_out(PaperEngine(whole, plan), plan, whole, progress, place)
+
+
+def _plan(
+    model: Model, *, draws: int | None, budget: float | None, seed: int, search: bool, settings: Settings
+) -> TemperPlan:
+    """What a run of the default engine is to do."""
     most = MOST_GRADIENTS if budget is None else budget
-    fewest = FEWEST_ROUNDS * round_gradients + LEAST_SEARCH * look
+    fewest = FEWEST_ROUNDS * settings.round_gradients_in(model.dim) + LEAST_SEARCH * search
     fewest += LEAST_GRADIENTS * isinstance(model.log_base, Automatic)
     if most < fewest:
         raise InputError(
             f"budget: {most:.0f} gradient evaluations are too few for {settings.chains} chains; "
             f"give {fewest:.0f} at least, or fewer chains"
         )
-    return Plan(
+    return TemperPlan(
         seed=seed,
         settings=settings,
         draws=_room(model, settings, budget) if draws is None else draws,
         # Without a budget the run goes on until the draws are there.
         must_draw=draws is not None or budget is None,
         budget=budget,
-        least=LEAST_ROUNDS * round_gradients if budget is None else settings.adapt_least * most,
-        warm=most if budget is not None else min(most, 100 * round_gradients),
-        most=most,
-        look=look,
+        search=search,
     )
 
 

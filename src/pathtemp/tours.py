@@ -8,6 +8,7 @@ import numpy as np
 
 from pathtemp._types import FloatArray, HostArray
 from pathtemp.curve import LogZ
+from pathtemp.io.persistent import persistent
 from pathtemp.kernels.lam_given_theta import bins
 from pathtemp.kernels.strata import compared_with, relative_width, strata
 
@@ -154,6 +155,7 @@ def _covariance(masses: Masses, cells: int) -> FloatArray:
     return np.einsum("cek,cfk->efk", centred, centred) / (chains - 1) / chains
 
 
+@persistent("_stage", "trips")
 class TripCounter:
     """Counts round trips base -> target -> base of every chain across rounds."""
 
@@ -176,20 +178,26 @@ class TripCounter:
         return int(self.trips.sum()) - before
 
 
+@persistent("_current", "_ended")
 class TargetVisits:
-    """Counts the target draws of every tour, by chain, across rounds."""
+    """Counts the target draws of every tour, by chain, across rounds.
+
+    Of tours that have ended it keeps how many had so many draws, which does not grow with their number.
+    """
 
     def __init__(self, chains: int) -> None:
-        self._current = np.zeros(chains)
-        self._finished: list[FloatArray] = []
+        self._current = np.zeros(chains, int)
+        self._ended = np.zeros(1, int)
 
     def add(self, at_base: HostArray, at_target: HostArray) -> None:
         """Feed one round, arrays of shape (iterations, chains)."""
-        ended: list[FloatArray] = []
+        ended = [np.zeros(0, int)]
         for base, target in zip(np.asarray(at_base), np.asarray(at_target), strict=True):
             ended.append(self._current[base & (self._current > 0)])
-            self._current = np.where(base, 0.0, self._current) + target
-        self._finished.append(np.concatenate(ended))
+            self._current = np.where(base, 0, self._current) + target
+        new = np.bincount(np.concatenate(ended), minlength=len(self._ended))
+        new[: len(self._ended)] += self._ended
+        self._ended = new
 
     def values(self) -> tuple[FloatArray, FloatArray]:
         """Target draws of every tour that had any: of those that have ended, and of those under way.
@@ -199,4 +207,5 @@ class TargetVisits:
         >>> [part.tolist() for part in visits.values()]
         [[2.0], [1.0]]
         """
-        return np.concatenate([np.empty(0), *self._finished]), self._current[self._current > 0]
+        ended = np.repeat(np.arange(len(self._ended)), self._ended)
+        return ended.astype(float), self._current[self._current > 0].astype(float)

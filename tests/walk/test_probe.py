@@ -11,13 +11,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from pathtemp.engines.path.learn import flat_chart
+from pathtemp.engines.path.probe import PLACES, mass_beyond
+from pathtemp.engines.path.targets import TargetMarginal
+from pathtemp.engines.path.walk import CELLS, Walk
 from pathtemp.paths.function import FunctionPath
 from pathtemp.run import Counts
 from pathtemp.settings import Settings
-from pathtemp.walk.engine import CELLS, Walk
-from pathtemp.walk.learn import flat_chart
-from pathtemp.walk.probe import LARGEST, PLACES, check_beyond
-from pathtemp.walk.targets import TargetMarginal
+from pathtemp.verdict.travel import check_beyond
 
 INTERVAL = (-5.0, 5.0)
 CHAINS = 16
@@ -45,7 +46,9 @@ def walk(share: float, place: float) -> Walk:
     theta = np.exp(0.5 * lam)[:, None] * rng.normal(size=(CHAINS, 2))
     args = (jnp.asarray(share), jnp.asarray(place))
     settings = Settings(chains=CHAINS, iterations=4)
-    return Walk(path(), args, chart, (theta, lam), (0.0, 0.0), TargetMarginal("uniform"), settings, 0)
+    made = Walk(path(), args, ends=(0.0, 0.0), target=TargetMarginal("uniform"), settings=settings, seed=0)
+    made.begin(chart, theta, lam)
+    return made
 
 
 def exact_log_z(share: float, place: float) -> np.ndarray:
@@ -56,21 +59,22 @@ def exact_log_z(share: float, place: float) -> np.ndarray:
 @pytest.mark.parametrize(("place", "said"), [(10.0, "near 10 on"), (-9.0, "near -9.06 on")])
 def test_a_mode_beyond_either_end_shows_with_its_size_and_place(place: float, said: str) -> None:
     made = walk(0.2, place)
-    before = made.counts
-    check = check_beyond(made, exact_log_z(0.2, place))
+    share, where, spent = mass_beyond(made, exact_log_z(0.2, place))
+    check = check_beyond(share, where)
     assert not check.passed
     # On the exact transport every orbit rises alike, so that the sum over the places has the error of quadrature alone.
     assert check.value == pytest.approx(0.25, rel=0.02)
     assert said in check.message
-    assert made.counts == before + Counts(0, 2 * CHAINS * (PLACES + 1))
+    assert spent == Counts(0, 2 * CHAINS * (PLACES + 1))
+    assert made.counts == Counts()
 
 
 def test_nothing_shows_where_nothing_is() -> None:
-    check = check_beyond(walk(1e-9, 10.0), exact_log_z(1e-9, 10.0))
+    check = check_beyond(*mass_beyond(walk(1e-9, 10.0), exact_log_z(1e-9, 10.0))[:2])
     assert check.passed
     assert check.message == ""
     # The two tails of a normal beyond five standard deviations hold 6e-7; the sum counts the place at the edge whole.
-    assert check.value < 1e-5 < LARGEST
+    assert check.value < 1e-5 < check.threshold
 
 
 def test_a_rise_along_single_orbits_is_no_mass() -> None:
@@ -84,4 +88,4 @@ def test_a_rise_along_single_orbits_is_no_mass() -> None:
     theta[3] = 30.0 * np.exp(0.5 * np.asarray(made.lam_of(made.chains.a))[3])
     made.path = FunctionPath(lone)
     made.chains = made.chains._replace(theta=jnp.asarray(theta))
-    assert check_beyond(made, exact_log_z(1e-9, 10.0)).passed
+    assert check_beyond(*mass_beyond(made, exact_log_z(1e-9, 10.0))[:2]).passed

@@ -8,9 +8,9 @@ import pytest
 from scipy.special import gammaln
 
 import pathtemp as pt
+from pathtemp.engines.path.evidence import weighted_bridge
 from pathtemp.layout import Layout
 from pathtemp.testing.calibration import ENOUGH, assert_close, assert_rate, assert_scores
-from pathtemp.walk.evidence import weighted_bridge
 
 
 def correlated(rng: np.random.Generator, iterations: int, chains: int, rho: float) -> np.ndarray:

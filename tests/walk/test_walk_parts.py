@@ -8,17 +8,17 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from pathtemp.engines.path.estimates import Curves, groups_of, path_sampled
+from pathtemp.engines.path.learn import Chart, flat_chart, refine, to_z
+from pathtemp.engines.path.search import search
+from pathtemp.engines.path.targets import TargetMarginal
+from pathtemp.engines.path.walk import Walk
+from pathtemp.engines.path.weights import thinned
+from pathtemp.engines.path.widen import edge_noise, tail_masses, wanted_interval
 from pathtemp.grouping import MOST_GROUPS
 from pathtemp.paths.function import FunctionPath
 from pathtemp.settings import Settings
 from pathtemp.testing.calibration import ENOUGH, assert_close, assert_scores
-from pathtemp.walk.engine import Walk
-from pathtemp.walk.estimates import Curves, groups_of, path_sampled
-from pathtemp.walk.learn import Chart, flat_chart, refine, to_z
-from pathtemp.walk.search import search
-from pathtemp.walk.targets import TargetMarginal
-from pathtemp.walk.weights import thinned
-from pathtemp.walk.widen import edge_noise, tail_masses, wanted_interval
 
 
 def funnel_draws(count: int, dim: int, low: float, high: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -137,9 +137,12 @@ def small_walk() -> Walk:
 
     chart = flat_chart((0.0, 1.0), np.random.default_rng(0).normal(size=(100, 2)))
     chart = replace(chart, location=np.zeros((25, 2)), log_diagonal=np.tile(chart.lam[:, None], (1, 2)))
-    start = np.zeros((8, 2)), np.full(8, 0.5)
     settings = Settings(chains=8, iterations=16)
-    return Walk(FunctionPath(log_q), (), chart, start, (0.0, 0.0), TargetMarginal("uniform"), settings, 0)
+    target = TargetMarginal("uniform")
+    walk = Walk(FunctionPath(log_q), (), ends=(0.0, 0.0), target=target, settings=settings, seed=0)
+    walk.begin(chart, np.zeros((8, 2)), np.full(8, 0.5))
+    walk.compile()
+    return walk
 
 
 def test_a_chain_that_never_moves_teaches_nothing() -> None:

@@ -50,11 +50,16 @@ def empirical_tempering(model: Model, *, seed: int = 0, settings: PaperSettings 
         last = traces[-1]
         return empirical_curve(last.folded, log_c, last.group, at=at, lam=grid)
 
-    def prior(curve: LogZ | None) -> Kernels:
+    def prior(curve: LogZ | None, _: Sequence[PaperTrace]) -> Kernels:
         return Kernels.fit(grid, np.zeros(len(grid)) if curve is None else curve.mean, kernels=settings.kernels)
 
     return continuous_tempering(
-        model, estimate, prior, method="empirical tempering", estimator="empirical", seed=seed, settings=settings
+        model,
+        estimate=estimate,
+        prior=prior,
+        named=("empirical tempering", "empirical"),
+        seed=seed,
+        settings=settings,
     )
 
 

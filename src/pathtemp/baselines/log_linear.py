@@ -49,16 +49,15 @@ def log_linear_tempering(
     def estimate(traces: Sequence[PaperTrace], _: Kernels) -> LogZ:
         return log_z_curve(PaperTrace.join(traces), settings.grid)
 
-    def prior(curve: LogZ | None) -> Kernels:
+    def prior(curve: LogZ | None, _: Sequence[PaperTrace]) -> Kernels:
         guess = 0.0 if curve is None else float(curve.mean[-1])
         return Kernels.fit(grid, (guess if log_zeta is None else log_zeta) * grid, kernels=settings.kernels)
 
     return continuous_tempering(
         model,
-        estimate,
-        prior,
-        method="log-linear tempering",
-        estimator="path_sampling",
+        estimate=estimate,
+        prior=prior,
+        named=("log-linear tempering", "path_sampling"),
         seed=seed,
         settings=settings,
     )

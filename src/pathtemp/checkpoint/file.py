@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from pathtemp.atomic import write_whole
-from pathtemp.checkpoint.state import CLASSES
 from pathtemp.codec import decode, encode
 from pathtemp.errors import InputError
+from pathtemp.io.persistent import storable_classes
 
-FORMAT = 2
+FORMAT = 3
 """Version of the layout; a checkpoint of another is refused."""
 
 IN_FOLDER = "checkpoint.nc"
@@ -101,7 +101,7 @@ def read(place: Path) -> dict[str, Any]:
         raise InputError(f"resume: {place} is damaged: its content does not match its checksum")
     try:
         vectors = {name: x.view(np.dtype(name)) for name, x in parts.items() if name != RECORD}
-        record: dict[str, Any] = decode(parts[RECORD].tobytes().decode(), vectors, CLASSES)
+        record: dict[str, Any] = decode(parts[RECORD].tobytes().decode(), vectors, storable_classes())
     except Exception as error:
         raise InputError(f"resume: {place} cannot be read by this version of pathtemp ({error})") from error
     return record
@@ -111,7 +111,7 @@ def _pack(record: Mapping[str, Any]) -> bytes:
     """The file as bytes. Made in memory: HDF5 does not survive a disk that is full half way."""
     import h5netcdf
 
-    text, vectors = encode(record, CLASSES)
+    text, vectors = encode(record, storable_classes())
     # As bytes, because netCDF has no booleans.
     parts = {RECORD: np.frombuffer(text.encode(), np.uint8)}
     parts |= {dtype: np.ascontiguousarray(x).view(np.uint8) for dtype, x in vectors.items()}

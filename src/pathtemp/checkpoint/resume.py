@@ -4,27 +4,30 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Mapping
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
-from pathtemp._types import Array, FloatArray
-from pathtemp.checkpoint.again import margin_again, paper_again, path_again
-from pathtemp.checkpoint.carry_out import carry_out
+from pathtemp._types import Array
 from pathtemp.checkpoint.cover import with_kept_cover
 from pathtemp.checkpoint.file import place_of, read_last
-from pathtemp.checkpoint.plan import MarginPlan, PaperPlan, PathPlan, Plan, make_run
 from pathtemp.checkpoint.rebuild import rebuilt
-from pathtemp.checkpoint.state import restore
 from pathtemp.compilation import use_compilation_cache
+from pathtemp.divide import Target, margin_engine, starts_of
+from pathtemp.engines.default.engine import TemperEngine, TemperPlan
+from pathtemp.engines.driver import go_on
+from pathtemp.engines.paper.engine import PaperEngine, PaperPlan
+from pathtemp.engines.path.function import FunctionEngine
+from pathtemp.engines.path.plans import MarginPlan, PathPlan
+from pathtemp.engines.protocol import Engine
 from pathtemp.errors import InputError
-from pathtemp.evaluate import agree, energies_of
 from pathtemp.fit import Fit, library_versions
 from pathtemp.model import Model, the_model
+from pathtemp.path_sampling import check_path
 from pathtemp.paths.function import LogPath
-from pathtemp.paths.geometric import GeometricPath
 from pathtemp.paths.margin import Margin
 from pathtemp.progress import Progress, display
 
@@ -81,28 +84,53 @@ def resume(
     use_compilation_cache()
     _check_given(plan, margin=margin, target_marginal=target_marginal, log_q=log_q, args=args)
     if isinstance(plan, PathPlan):
-        _warn_of_versions(record["model"]["versions"], library_versions())
-        return path_again(record, log_q, args, shown, place)
-    if model is None and target is None and base is None:
-        model = rebuilt(record["model"], progress=bool(progress))
-    whole = the_model("resume", model, target, base, dim)
-    _check_dim(record["model"], whole)
+        along = _path_engine(plan, log_q, args)
+        engine: Engine = along
+        whole = along.model
+    else:
+        if model is None and target is None and base is None:
+            model = rebuilt(record["model"], progress=bool(progress))
+        whole = the_model("resume", model, target, base, dim)
+        _check_dim(record["model"], whole)
+        if not isinstance(plan, MarginPlan):
+            whole = with_kept_cover(whole, record["model"])
+        engine = _engine(plan, whole, margin, target_marginal)
     _warn_of_versions(record["model"]["versions"], library_versions())
-    if isinstance(plan, MarginPlan):
-        return margin_again(record, whole, margin, target_marginal, shown, place)
-    whole = with_kept_cover(whole, record["model"])
+    return go_on(engine, record, whole, shown, place)
+
+
+def _path_engine(plan: PathPlan, log_q: LogPath | None, args: tuple[Any, ...]) -> FunctionEngine:
+    """The engine of a run of :func:`pathtemp.path_sample`."""
+    if log_q is None:
+        raise InputError("resume: the checkpoint is of pt.path_sample and holds no function; give log_q=, and args=")
+    check_path(log_q, plan.dim, plan.interval, args, plan.target_marginal)
+    arrays = tuple(jax.tree.map(jnp.asarray, args))
+    return FunctionEngine(log_q, arrays, plan, starts=np.empty((0, plan.dim)))
+
+
+def _engine(
+    plan: TemperPlan | PaperPlan | MarginPlan,
+    model: Model,
+    margin: Margin | None,
+    target_marginal: Callable[..., Any] | None,
+) -> Engine:
+    """The engine of any other run, before its state is filled in."""
     if isinstance(plan, PaperPlan):
-        return paper_again(record, whole, shown, place)
-    return _temper_again(record, plan, whole, shown, place)
-
-
-def _temper_again(record: Mapping[str, Any], plan: Plan, whole: Model, shown: Progress, place: Path) -> Fit:
-    empty = np.zeros((plan.settings.chains, whole.dim)), np.zeros((plan.settings.chains, 2))
-    run = make_run(plan, whole, empty, shown)
-    restore(run, record["state"])
-    chains = run.engine.state.chains
-    _check_densities(run.engine.path, np.asarray(chains.theta), np.asarray(chains.energies))
-    return carry_out(run, plan, whole, shown, place)
+        return PaperEngine(model, plan)
+    if isinstance(plan, TemperPlan):
+        empty = np.zeros((plan.settings.chains, model.dim)), np.zeros((plan.settings.chains, 2))
+        return TemperEngine(model, plan, empty)
+    if (margin is None) != plan.by_name:
+        what = f"of {plan.margin!r}, by its name; leave margin= out" if plan.by_name else "of a pt.Margin; give margin="
+        raise InputError(f"margin: the checkpoint is {what}")
+    if (target_marginal is not None) != (plan.target_marginal == "given"):
+        raise InputError(
+            "target_marginal: give the function that the run had, and nothing where it had a name; this checkpoint's "
+            f"is {plan.target_marginal!r}"
+        )
+    target: Target = plan.target_marginal if target_marginal is None else target_marginal
+    starts = starts_of(model, plan.settings, plan.seed)
+    return margin_engine(model, plan, plan.margin if margin is None else margin, target, starts)(starts)
 
 
 def _check_given(plan: Any, **given: Any) -> None:
@@ -119,15 +147,6 @@ def _check_dim(kept: dict[str, Any], model: Model) -> None:
         raise InputError(
             f"model: the checkpoint is of {kept['name']!r} with {kept['dim']} unconstrained parameters, and this one "
             f"has {model.dim}; give the model that the run was of"
-        )
-
-
-def _check_densities(path: GeometricPath, theta: FloatArray, energies: FloatArray) -> None:
-    """Hold the model against the log densities at the chains that are in the file."""
-    if not agree(energies_of(path, theta), energies):
-        raise InputError(
-            "model: its log densities at the chains of the checkpoint are not those in the file; give the model, data "
-            "and base that the run was of"
         )
 
 

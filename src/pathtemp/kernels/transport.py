@@ -14,6 +14,7 @@ import jax.numpy as jnp
 from jax.scipy.linalg import solve_triangular
 
 from pathtemp._types import Array
+from pathtemp.io.persistent import storable
 from pathtemp.links import interpolate
 
 
@@ -77,6 +78,7 @@ class AffineMap:
         return v + basis @ (gain * (basis.T @ v))
 
 
+@storable
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Transport:

@@ -16,11 +16,13 @@ import jax
 import jax.numpy as jnp
 
 from pathtemp._types import Array, Key
+from pathtemp.io.persistent import storable
 from pathtemp.kernels import hmc
 from pathtemp.kernels.lam_given_theta import choose
 from pathtemp.kernels.triangular import TriangularTransport
 from pathtemp.links import fold, interpolate
 from pathtemp.paths.function import FunctionPath
+from pathtemp.seeds import round_key
 
 HALF_LOG_2PI = 0.9189385332046727
 
@@ -68,6 +70,7 @@ class WalkParameters:
         return self.interval[0] * (1.0 - s) + self.interval[1] * s
 
 
+@storable
 class Walker(NamedTuple):
     """One chain: theta (dim,), a (), log q ()."""
 
@@ -186,6 +189,7 @@ def _bin(parameters: WalkParameters, a: Array, cells: int) -> Array:
     return jnp.where(r < parameters.ends[0], 0, jnp.where(r > 1.0 - parameters.ends[1], cells + 1, cell))
 
 
+@storable
 class WalkRecord(NamedTuple):
     """What comes back to the host after a round of n iterations and C chains.
 
@@ -246,7 +250,7 @@ def make_round(
     kernel = partial(iterate, path=path, points=shape.points)
 
     def one_round(seed: Array, number: Array, chains: Walker, parameters: WalkParameters) -> tuple[Walker, WalkRecord]:
-        key = jax.random.fold_in(jax.random.key(seed), number)
+        key = round_key(seed, number)
         count, cells = chains.a.shape[0], parameters.log_c.shape[0] - 1
 
         def body(carry: tuple[Walker, Array], i: Array) -> tuple[tuple[Walker, Array], Any]:

@@ -15,6 +15,7 @@ from functools import partial
 import numpy as np
 from scipy.special import logsumexp
 
+from pathtemp import seeds
 from pathtemp._types import FloatArray, LogDensity
 from pathtemp.bases import Automatic
 from pathtemp.errors import InputError
@@ -96,7 +97,7 @@ def reference(log_target: LogDensity, dim: int, *, seed: int, most_gradients: fl
     >>> made.cover.centre.round(1).tolist(), bool(jnp.all((made.cover.scale > 1.2) & (made.cover.scale < 2.2)))
     ([50.0, 50.0], True)
     """
-    rng = np.random.default_rng([seed % 2**32, 5])
+    rng = seeds.rng(seeds.Stream.REFERENCE, seed)
     anywhere = cover_of_law(from_covariance(np.zeros(dim), np.eye(dim), 0.0), wider=RADII[-1], df=DF)
     search = Search(GeometricPath(anywhere, log_target), scale=np.ones(dim), seed=seed)
     search.room = most_gradients

@@ -11,6 +11,7 @@ from scipy.special import logsumexp
 
 from pathtemp._types import FloatArray, IntArray
 from pathtemp.evaluate import energies_of, exact_draws
+from pathtemp.io.persistent import persistent, storable
 from pathtemp.modes.ascent import LEG, Ascents, BoolArray, ascend
 from pathtemp.modes.dedupe import near, same_mode
 from pathtemp.modes.local import Local, law_gradients, local_law
@@ -19,6 +20,7 @@ from pathtemp.modes.refine import log_normal, log_student, refine
 from pathtemp.modes.unseen import unseen_share
 from pathtemp.paths.geometric import GeometricPath
 from pathtemp.run import Counts
+from pathtemp.seeds import Draws, Stream, rng
 
 BATCH = 32
 """Starts of one kind at a time."""
@@ -51,6 +53,7 @@ WORTH_PARTS, MOST_IN_PARTS = 0.01, 16
 """Share of a mode from which it may be covered by parts, and how many of them there may be."""
 
 
+@storable
 @dataclass(frozen=True)
 class Mode:
     """A mode that was found: its local law, log mass, how it was found, and how many random starts ended in it.
@@ -68,6 +71,7 @@ class Mode:
     parts: Parts = ()
 
 
+@persistent("modes", "starts", "base_starts", "given_up", "scanned", "counts", "scale", "_rng")
 class Search:
     """All that is known of the modes of one target.
 
@@ -92,7 +96,7 @@ class Search:
         self.scanned = 0
         self.counts = Counts()
         self.room = np.inf
-        self._rng = np.random.default_rng([seed % 2**32, 3])
+        self._rng = rng(Stream.LOCAL_LAWS, seed)
 
     def log_target(self, theta: FloatArray) -> FloatArray:
         """Log density of the target at points (n, dim), counted."""
@@ -377,6 +381,6 @@ def base_stream(sample: Callable[..., object], seed: int) -> Callable[[int], Flo
     def draw(count: int) -> FloatArray:
         nonlocal used
         used += 1
-        return exact_draws(sample, seed=seed, stream=1000 + used, count=count)  # type: ignore[arg-type]
+        return exact_draws(sample, seed=seed, stream=Draws.MODES + used, count=count)  # type: ignore[arg-type]
 
     return draw
