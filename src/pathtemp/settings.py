@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Literal, get_args
@@ -163,8 +164,8 @@ class PaperSettings:
                 f"settings: draws={self.draws} over chains={self.chains} leaves a chain {self.kept} draws "
                 f"after warm-up; give at least {2 * FEWEST_KEPT} draws for each chain"
             )
-        if not self.khat > 0:
-            raise InputError(f"settings: khat must be positive, and is {self.khat}")
+        if math.isnan(self.khat):
+            raise InputError("settings: khat must be a number, and is NaN")
 
     @property
     def kept(self) -> int:
