@@ -273,9 +273,9 @@ def test_a_ring_converges_by_itself() -> None:
 
 def test_without_a_round_trip_log_z_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever the sums of the rounds say: they rest on chains that never came back."""
-    modes = fit().continuation._run  # type: ignore[union-attr]
-    monkeypatch.setattr(modes._run, "_trips", TripCounter(64))
-    made = modes.result()
+    engine = fit().continuation.engine  # type: ignore[union-attr]
+    monkeypatch.setattr(engine, "trips", TripCounter(64))
+    made = engine.fit(fit().history)
     assert np.isnan(made.log_z.mean[1:]).all()
     assert np.isinf(made.log_z.stderr[1:]).all()
     failed = {check.name for check in made.diagnostics.checks if not check.passed}

@@ -13,10 +13,10 @@ import numpy as np
 from pathtemp._types import FloatArray
 from pathtemp.compilation import use_compilation_cache
 from pathtemp.engines.driver import carry_out, new_checkpoint
+from pathtemp.engines.path.chains import check_budget
 from pathtemp.engines.path.margin import MarginEngine
 from pathtemp.engines.path.plans import MarginPlan
 from pathtemp.engines.path.targets import TargetMarginal
-from pathtemp.engines.path.walk import check_budget
 from pathtemp.errors import InputError
 from pathtemp.evaluate import energies_of, exact_draws
 from pathtemp.inputs import check_density, starts

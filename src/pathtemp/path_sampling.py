@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike
 from pathtemp._types import FloatArray
 from pathtemp.compilation import use_compilation_cache
 from pathtemp.engines.driver import carry_out, new_checkpoint
+from pathtemp.engines.path.chains import check_budget
 from pathtemp.engines.path.function import MARGINALS, FunctionEngine
 from pathtemp.engines.path.plans import PathPlan
-from pathtemp.engines.path.walk import check_budget
 from pathtemp.errors import InputError
 from pathtemp.fit import Fit
 from pathtemp.paths.function import LogPath

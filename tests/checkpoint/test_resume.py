@@ -75,7 +75,8 @@ MADE_ANEW: dict[str, set[str]] = {
     "Chains": {"model", "seed", "settings", "must_draw", "path", "full", "leapfrogs", "_start", "_seed", "_round"},
     "ModeSearch": {"_model", "_seed", "_budget"},
     "Search": {"path", "room"},
-    "Trace": {"_chains"},
+    "Trace": {"_chains", "_shown"},
+    "Rows": {"most"},
 }
 """Attributes that the model, the plan or a compilation gives again."""
 

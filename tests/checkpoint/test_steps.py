@@ -264,7 +264,7 @@ from pathtemp.checkpoint import writer
 write = writer.write
 def and_say(place, record):
     write(place, record)
-    print(record["state"]["engine"]["walk"]["rounds"], flush=True)
+    print(record["state"]["engine"]["chains"]["rounds"], flush=True)
 
 writer.write = and_say
 KINDS["margin"].begin(checkpoint=Path(sys.argv[2]))
@@ -281,5 +281,5 @@ def test_a_killed_run_along_a_margin_goes_on(tmp_path: Path) -> None:
         told = [child.stdout.readline() for _ in range(5)]
         child.send_signal(signal.SIGKILL)
         told += child.stdout.readlines()
-    assert read_last(place)["state"]["engine"]["walk"]["rounds"] >= int(told[-1])
+    assert read_last(place)["state"]["engine"]["chains"]["rounds"] >= int(told[-1])
     same(finished("margin"), KINDS["margin"].again(place))

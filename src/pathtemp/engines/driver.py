@@ -110,11 +110,13 @@ class Driver:
         self.progress.round(record)
 
     def _thin_curves(self) -> None:
-        """Keep every second curve of the history, and the last, once there are many: a round costs the same as any."""
-        held = [place for place, record in enumerate(self.history) if record.curve is not None]
-        if len(held) > MOST_CURVES:
-            for place in held[1:-1:2]:
-                self.history[place] = replace(self.history[place], curve=None)
+        """Keep the curves of every so many records, and the last: a round costs the same as any."""
+        stride, last = 1, len(self.history) - 1
+        while last >= MOST_CURVES * stride:
+            stride *= 2
+        for place, record in enumerate(self.history[:last]):
+            if place % stride and record.curve is not None:
+                self.history[place] = replace(record, curve=None)
 
     def spent_on(self, phase: str) -> list[int]:
         """Gradient evaluations of each line of the history of that phase."""

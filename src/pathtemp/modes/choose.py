@@ -52,7 +52,7 @@ def why_not(model: Model, search: Search, user: tuple[float, float], theta: Floa
 
     ``user`` is (lam reached, length) of the annealing pass of the user's path, ``theta`` (n, dim) its last draws.
     """
-    if search.hopeless:
+    if search.without_list:
         return "the base as given: the starts found no isolated modes"
     if len(legs(search)) < 2:
         return "the base as given: the starts found one mode"

@@ -266,7 +266,7 @@ class Search:
         return not self.modes or bool(np.mean([mode.law.flat for mode in self.modes]) > 0.5)
 
     @property
-    def hopeless(self) -> bool:
+    def without_list(self) -> bool:
         """Whether there is no list of modes to complete: ridges, or a density that rises without end.
 
         That is for the nearer half of the starts to say, most of which must have been given up.
@@ -285,7 +285,7 @@ class Search:
         scores = [mode.log_mass + log_student(mode.law, theta) for mode in self.modes]
         return np.asarray(np.argmax(scores, axis=0), np.int64)
 
-    def strange(self, theta: FloatArray, log_q: FloatArray, count: int) -> IntArray:
+    def least_explained(self, theta: FloatArray, log_q: FloatArray, count: int) -> IntArray:
         """The ``count`` points (n, dim) that the known modes explain least, by two measures.
 
         One is the log density beyond that of the known local laws. The other needs no law to be right: a small step
@@ -326,7 +326,7 @@ def find_modes(
         for found_by, draw in (("base", base_draws), ("annealing", along)):
             search.climb(draw(BATCH), found_by=found_by, random=True, most_gradients=left())
             search.isolate()
-            if search.hopeless:
+            if search.without_list:
                 return
         if left() < 0.25 * most_gradients:
             break
@@ -336,7 +336,7 @@ def find_modes(
     log_q = search.log_target(theta)
     search.scanned += scan
     while left() > 0:
-        picked = search.strange(theta, log_q, BATCH)
+        picked = search.least_explained(theta, log_q, BATCH)
         if not search.climb(theta[picked], found_by="scan", random=False, most_gradients=left()):
             break
     search.refine()

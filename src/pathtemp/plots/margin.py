@@ -82,7 +82,7 @@ def walk(fit: MarginFit, ax: Axes | None = None) -> Axes:
     lam = fit.path["lam"].values
     for chain in lam[:: max(1, len(lam) // 4)][:4]:
         ax.plot(chain, linewidth=0.6, alpha=0.8)
-    title(ax, "Walk along the margin", f"{fit.diagnostics.tours:,} trips")
+    title(ax, "PathChains along the margin", f"{fit.diagnostics.tours:,} trips")
     ax.set(xlim=(0, lam.shape[1]), xlabel="iteration", ylabel="unconstrained scale of the margin")
     return ax
 

@@ -208,10 +208,10 @@ class ModeSearch:
     def _look(self, theta: FloatArray, room: float, engine: TemperEngine, host: Host) -> IntArray:
         """Climb from the target draws (n, dim) that are explained least; returns the numbers of new modes."""
         search = self._search
-        if len(theta) == 0 or search.hopeless or room < LANES * CHUNK:
+        if len(theta) == 0 or search.without_list or room < LANES * CHUNK:
             return np.zeros(0, np.int64)
         search.room = room
-        picked = search.strange(theta, search.log_target(theta), BATCH)
+        picked = search.least_explained(theta, search.log_target(theta), BATCH)
         new = search.climb(theta[picked], found_by="draws", random=False, most_gradients=room)
         self._pay(engine, host)
         return np.array(new, np.int64)
@@ -222,11 +222,11 @@ class ModeSearch:
         share: FloatArray = np.zeros(0)
         se: FloatArray = np.zeros(0)
         visited: IntArray = np.zeros(0, np.int64)
-        if search.modes and not search.hopeless:
+        if search.modes and not search.without_list:
             labels = search.labels(draws.flat).reshape(draws.chain.shape)
             share, se, visited = mode_shares(labels, draws.numbered_tours, len(search.modes))
         checks = run.diagnostics.checks
-        if not search.hopeless:
+        if not search.without_list:
             expected = search.shares()
             checks = (
                 *checks,
@@ -257,7 +257,7 @@ class ModeSearch:
             found_by=tuple(mode.found_by for mode in listed),
             starts=np.array([mode.starts for mode in listed], np.int64),
             starts_made=search.starts,
-            unseen=float("nan") if search.hopeless else search.unseen,
+            unseen=float("nan") if search.without_list else search.unseen,
             mixture=self._mixture,
             why="; ".join(filter(None, (self._why, self.about))),
             looked_at=search.base_starts + search.scanned,

@@ -10,9 +10,9 @@ import numpy as np
 
 from pathtemp._types import FloatArray
 from pathtemp.curve import LogZ
+from pathtemp.engines.path.chains import CELLS, PathChains
 from pathtemp.engines.path.learn import Chart
 from pathtemp.engines.path.trace import PathTrace
-from pathtemp.engines.path.walk import CELLS, Walk
 from pathtemp.engines.path.widen import edge_noise, wanted_interval
 from pathtemp.engines.protocol import Engine, Host, Line, Schedule
 from pathtemp.errors import InputError
@@ -20,7 +20,7 @@ from pathtemp.estimators.khat import khat
 from pathtemp.evaluate import agree
 from pathtemp.fit import Fit
 from pathtemp.io.persistent import persistent
-from pathtemp.kernels.walk import WalkRecord
+from pathtemp.kernels.path_rounds import PathRecord
 from pathtemp.run import Counts, RoundRecord
 
 LONGEST = 0.65
@@ -42,13 +42,13 @@ class Found(NamedTuple):
     counts: Counts
 
 
-@persistent("walk", "trace", "khat", "interval", "settled")
+@persistent("chains", "trace", "khat", "interval", "settled")
 class PathEngine(Engine):
     """A run along a path; see the subclasses.
 
     Parameters
     ----------
-    walk, dim
+    chains, dim
         The chains, and the number of coordinates of theta.
     widen
         Whether the interval follows the mass at its ends while adapting.
@@ -58,9 +58,9 @@ class PathEngine(Engine):
 
     settled: bool = False
 
-    def __init__(self, walk: Walk, *, dim: int, widen: bool, pinned: int = 0) -> None:
-        self.walk, self._widen, self._pinned = walk, widen, pinned
-        self.trace = PathTrace(walk.settings.chains, dim)
+    def __init__(self, chains: PathChains, *, dim: int, widen: bool, pinned: int = 0) -> None:
+        self.chains, self._widen, self._pinned = chains, widen, pinned
+        self.trace = PathTrace(chains.settings.chains, dim)
         self.khat = float("nan")
         self.settled = False
         self.interval: tuple[float, float] | None = None
@@ -76,22 +76,22 @@ class PathEngine(Engine):
     @property
     def counts(self) -> Counts:  # type: ignore[override]
         """Evaluations so far."""
-        return self.walk.counts
+        return self.chains.counts
 
     @property
     def seconds(self) -> dict[str, float]:  # type: ignore[override]
         """Wall seconds by part."""
-        return self.walk.seconds
+        return self.chains.seconds
 
     @property
     def round_gradients(self) -> float:
         """Gradient evaluations that a round costs on average."""
-        return self.walk.round_gradients
+        return self.chains.round_gradients
 
     def schedule(self, budget: float | None) -> Schedule:
         """All of the budget."""
         assert budget is not None
-        settings = self.walk.settings
+        settings = self.chains.settings
         longest = max(settings.adapt_share, LONGEST) if self._widen else settings.adapt_share
         least = settings.adapt_least * budget
         return Schedule(most=budget, planned=budget, adapt_least=least, adapt_most=longest * budget)
@@ -100,38 +100,38 @@ class PathEngine(Engine):
         """Search, and fit the first transport."""
         host.progress.compile("search")
         found = self.search(host)
-        self.walk.begin(found.chart, found.theta, found.lam)
-        self.walk.counts = found.counts
-        self.walk.pin(self._pinned > 0)
+        self.chains.begin(found.chart, found.theta, found.lam)
+        self.chains.counts = found.counts
+        self.chains.pin(self._pinned > 0)
 
     def compile(self) -> None:
         """Compile the round."""
-        self.walk.compile()
+        self.chains.compile()
 
-    def round(self) -> WalkRecord:
+    def round(self) -> PathRecord:
         """Run one round."""
-        return self.walk.round()
+        return self.chains.round()
 
-    def adapt(self, record: WalkRecord, number: int, *, last: bool) -> Line:
+    def adapt(self, record: PathRecord, number: int, *, last: bool) -> Line:
         """Refit transport, log c and step sizes; say how far the interval should reach."""
-        walk = self.walk
-        old_curve, old_lam = walk.log_z, (walk.low, walk.high)
-        change = walk.adapt(record, interval=self.interval, pinned=number < self._pinned)
+        chains = self.chains
+        old_curve, old_lam = chains.log_z, (chains.low, chains.high)
+        change = chains.adapt(record, interval=self.interval, pinned=number < self._pinned)
         self.khat = self._successive_khat(record, old_curve, old_lam)
         if self._widen:
             noise = edge_noise(np.asarray(record.s).ravel(), np.asarray(record.u).ravel())
-            self.interval = wanted_interval(walk.low, walk.high, walk.log_z, noise)
+            self.interval = wanted_interval(chains.low, chains.high, chains.log_z, noise)
         self.settled = number >= self._pinned + FEWEST_ADAPTATIONS and change < SETTLED and self.interval is None
         return self._line("pin" if number <= self._pinned else "adapt", record)
 
     def freeze(self) -> None:
         """End adaptation, and forget what only adapting needs."""
-        self.walk.pin(False)
-        self.walk.pool = type(self.walk.pool)()
+        self.chains.pin(False)
+        self.chains.pool = type(self.chains.pool)()
 
-    def keep(self, record: WalkRecord) -> Line:
+    def keep(self, record: PathRecord) -> Line:
         """Count a frozen round."""
-        trips = self.trace.add(record, self.walk)
+        trips = self.trace.add(record, self.chains)
         return self._line("sample", record, trips=trips)
 
     def fit(self, history: tuple[RoundRecord, ...]) -> Fit:
@@ -139,29 +139,29 @@ class PathEngine(Engine):
         if self.trace.rounds:
             return self.outcome(history)
         other = copy.copy(self)
-        other.walk, other.trace = self.walk.copy(), PathTrace(self.walk.settings.chains, self.walk.dim)
-        other.walk.pin(False)
-        other.keep(other.walk.round())
+        other.chains, other.trace = self.chains.copy(), PathTrace(self.chains.settings.chains, self.chains.dim)
+        other.chains.pin(False)
+        other.keep(other.chains.round())
         return other.outcome(history)
 
     def restored(self) -> None:
         """Hold the path against the log densities at the chains that were kept."""
-        chains = self.walk.chains
-        now = self.walk.log_densities(np.asarray(chains.theta), self.walk.lam_of(np.asarray(chains.a)))
-        if not agree(now, np.asarray(chains.log_q)):
+        state = self.chains.state
+        now = self.chains.log_densities(np.asarray(state.theta), self.chains.lam_of(np.asarray(state.a)))
+        if not agree(now, np.asarray(state.log_q)):
             raise InputError(
                 "model: its log densities at the chains of the checkpoint are not those in the file; give the model, "
                 "data and margin, or the function and its arguments, that the run was of"
             )
 
-    def _successive_khat(self, record: WalkRecord, old: FloatArray, old_lam: tuple[float, float]) -> float:
+    def _successive_khat(self, record: PathRecord, old: FloatArray, old_lam: tuple[float, float]) -> float:
         """k-hat of p_j / p_(j-1) at the draws of a round (Algorithm 2)."""
-        lam = self.walk.lam_of(record.a).ravel()
-        new = np.interp(lam, np.linspace(self.walk.low, self.walk.high, CELLS + 1), self.walk.log_z)
+        lam = self.chains.lam_of(record.a).ravel()
+        new = np.interp(lam, np.linspace(self.chains.low, self.chains.high, CELLS + 1), self.chains.log_z)
         return khat(new - np.interp(lam, np.linspace(*old_lam, CELLS + 1), old)).value
 
-    def _line(self, phase: str, record: WalkRecord, *, trips: int = 0) -> Line:
-        walk = self.walk
-        lam, error = np.linspace(walk.low, walk.high, CELLS + 1), np.full(CELLS + 1, np.nan)
-        curve = LogZ(lam, walk.log_z - walk.log_z[0], error)
+    def _line(self, phase: str, record: PathRecord, *, trips: int = 0) -> Line:
+        chains = self.chains
+        lam, error = np.linspace(chains.low, chains.high, CELLS + 1), np.full(CELLS + 1, np.nan)
+        curve = LogZ(lam, chains.log_z - chains.log_z[0], error)
         return Line(phase, curve, trips, float(np.mean(record.acceptance)), self.khat, changed=phase != "sample")

@@ -1,4 +1,4 @@
-"""Curves of log z along a path from the draws of a walk, with the curves that each group of chains would take away.
+"""Curves of log z along a path from the draws of chains, with the curves that each group of chains would take away.
 
 Errors of everything that follows from a curve, however nonlinear, come from the jackknife: the spread of what the
 curves without one group of chains each give.

@@ -17,23 +17,23 @@ from scipy.special import expit
 
 from pathtemp._types import Array, FloatArray, HostArray
 from pathtemp.compilation import compiled_once
+from pathtemp.engines.path.chains import PathChains
 from pathtemp.engines.path.estimates import groups_of, jackknife
-from pathtemp.engines.path.walk import Walk
 from pathtemp.fit import LogEvidence
-from pathtemp.kernels.walk import HALF_LOG_2PI, WalkParameters
+from pathtemp.kernels.path_rounds import HALF_LOG_2PI, PathParameters
 from pathtemp.paths.function import FunctionPath
 from pathtemp.run import Counts
 from pathtemp.seeds import KeyStream, stream_key
 
 
 def log_evidence(
-    walk: Walk, log_p: FloatArray, s: FloatArray, log_ratio: FloatArray, inside: HostArray, *, trips: int
+    chains: PathChains, log_p: FloatArray, s: FloatArray, log_ratio: FloatArray, inside: HostArray, *, trips: int
 ) -> tuple[LogEvidence, Counts]:
     """Log of the integral of q over theta and the interval, and what it cost.
 
     Parameters
     ----------
-    walk
+    chains
         Whose kernel is frozen.
     log_p
         The marginal along the path at its nodes, up to a constant: the reference.
@@ -41,18 +41,18 @@ def log_evidence(
         Positions of all draws, log q |F| / normal(z) there, and whether they lie between the flat ends, shape
         (iterations, chains).
     trips
-        Of the walk from end to end and back: as many of its draws count as independent, and one of each chain.
+        Of the chains from end to end and back: as many of their draws count as independent, and one of each chain.
     """
     nodes = np.linspace(0.0, 1.0, len(log_p))
     log_reference = log_p - _log_integral(log_p)
-    reference = _reference_ratios(walk, log_reference, count=s.size)
+    reference = _reference_ratios(chains, log_reference, count=s.size)
     ratio = log_ratio - np.interp(s, nodes, log_reference)
     usable = np.asarray(inside) & ~np.isnan(ratio)
-    # The walk has the density q / c, so that its draws stand for q with the weight c.
-    log_weight = np.where(usable, np.interp(s, nodes, walk.log_c), -np.inf)
+    # The chains have the density q / c, so that their draws stand for q with the weight c.
+    log_weight = np.where(usable, np.interp(s, nodes, chains.log_c), -np.inf)
     independent = trips + s.shape[1]
     value, se = weighted_bridge(reference, np.where(usable, ratio, 0.0), log_weight, independent=independent)
-    return LogEvidence(value + float(np.log(walk.high - walk.low)), se), Counts(0, reference.size)
+    return LogEvidence(value + float(np.log(chains.high - chains.low)), se), Counts(0, reference.size)
 
 
 def weighted_bridge(
@@ -122,17 +122,17 @@ def _log_integral(log_p: FloatArray) -> float:
     return top + float(np.log(np.sum(cells) / len(rise)))
 
 
-def _reference_ratios(walk: Walk, log_reference: FloatArray, *, count: int) -> FloatArray:
+def _reference_ratios(chains: PathChains, log_reference: FloatArray, *, count: int) -> FloatArray:
     """Log q |F| / normal(z) - log p at draws of normal(z) x p(s), about ``count``, in batches of one round."""
-    batch = walk.settings.chains * walk.settings.iterations
-    arguments = (walk.parameters, jnp.asarray(log_reference))
-    word = np.uint32(walk.seed % 2**32)
-    program, _ = compiled_once(_batch, (walk.path, batch), (word, np.uint32(0), *arguments))
+    batch = chains.settings.chains * chains.settings.iterations
+    arguments = (chains.parameters, jnp.asarray(log_reference))
+    word = np.uint32(chains.seed % 2**32)
+    program, _ = compiled_once(_batch, (chains.path, batch), (word, np.uint32(0), *arguments))
     batches = max(1, count // batch)
     return np.concatenate([np.asarray(program(word, np.uint32(number), *arguments)) for number in range(batches)])
 
 
-def _batch(path: FunctionPath, count: int) -> Callable[[Array, Array, WalkParameters, Array], Array]:
+def _batch(path: FunctionPath, count: int) -> Callable[[Array, Array, PathParameters, Array], Array]:
     def position(u: Array, log_p: Array) -> tuple[Array, Array]:
         """A draw of the log-linear density from a uniform, and log p there."""
         cells = log_p.shape[0] - 1
@@ -147,7 +147,7 @@ def _batch(path: FunctionPath, count: int) -> Callable[[Array, Array, WalkParame
         x = jnp.where(flat[cell], share, jnp.log1p(share * jnp.expm1(steep)) / steep)
         return (cell + x) / cells, log_p[cell] + x * rise[cell]
 
-    def one(key: Array, parameters: WalkParameters, log_p: Array) -> Array:
+    def one(key: Array, parameters: PathParameters, log_p: Array) -> Array:
         for_z, for_s = jax.random.split(key)
         s, log_reference = position(jax.random.uniform(for_s), log_p)
         chart = parameters.transport.at(s)
@@ -155,7 +155,7 @@ def _batch(path: FunctionPath, count: int) -> Callable[[Array, Array, WalkParame
         log_q = path.log_density(chart.forward(z), parameters.lam(s), parameters.args)
         return log_q + chart.log_det() + 0.5 * z @ z + z.shape[0] * HALF_LOG_2PI - log_reference
 
-    def draws(seed: Array, number: Array, parameters: WalkParameters, log_p: Array) -> Array:
+    def draws(seed: Array, number: Array, parameters: PathParameters, log_p: Array) -> Array:
         key = jax.random.fold_in(stream_key(seed, KeyStream.BRIDGE), number)
         return jax.vmap(one, (0, None, None))(jax.random.split(key, count), parameters, log_p)
 

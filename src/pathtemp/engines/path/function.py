@@ -11,13 +11,13 @@ import numpy as np
 from pathtemp._types import Array, FloatArray
 from pathtemp.curve import LogZ
 from pathtemp.engines.path.blocks import in_blocks
+from pathtemp.engines.path.chains import CELLS, PathChains
 from pathtemp.engines.path.engine import Found, PathEngine
 from pathtemp.engines.path.learn import flat_chart, refine
 from pathtemp.engines.path.plans import PathPlan
 from pathtemp.engines.path.search import search
 from pathtemp.engines.path.targets import TargetMarginal
 from pathtemp.engines.path.verdict import judge
-from pathtemp.engines.path.walk import CELLS, Walk
 from pathtemp.engines.path.weights import thinned
 from pathtemp.engines.protocol import Host
 from pathtemp.fit import Fit
@@ -57,14 +57,14 @@ class FunctionEngine(PathEngine):
     def __init__(self, log_q: LogPath, args: tuple[Any, ...], plan: PathPlan, *, starts: FloatArray) -> None:
         target = TargetMarginal(MARGINALS[plan.target_marginal])
         how: dict[str, Any] = {"settings": plan.settings, "seed": plan.seed}
-        walk = Walk(FunctionPath(log_q), args, ends=(BASE_END, 1.0 - TARGET_START), target=target, **how)
-        super().__init__(walk, dim=plan.dim, widen=False, pinned=PINNED)
+        chains = PathChains(FunctionPath(log_q), args, ends=(BASE_END, 1.0 - TARGET_START), target=target, **how)
+        super().__init__(chains, dim=plan.dim, widen=False, pinned=PINNED)
         self._log_q, self._plan, self._starts = log_q, plan, starts
 
     @property
     def model(self) -> Model:
         """The two ends of the path as base and target."""
-        (low, high), log_q, args = self._plan.interval, self._log_q, self.walk.args
+        (low, high), log_q, args = self._plan.interval, self._log_q, self.chains.args
         layout = Layout({"theta": (self._plan.dim,)})
         return Model(lambda x: log_q(x, low, *args), lambda x: log_q(x, high, *args), layout, name=self._plan.name)
 
@@ -78,12 +78,12 @@ class FunctionEngine(PathEngine):
             gradients=SEARCH_SHARE * host.schedule.planned,
             seed=plan.seed,
             each=(lam,),
-            shared=self.walk.args,
+            shared=self.chains.args,
             give_up=False,
         )
         draws = found.draws.reshape(-1, plan.dim)
         at = np.tile(lam, len(found.draws))
-        gradient = in_blocks(_gradient, (self._log_q,), self.walk.args, (draws, at))[0]
+        gradient = in_blocks(_gradient, (self._log_q,), self.chains.args, (draws, at))[0]
         chart = flat_chart(plan.interval, draws)
         for radius in RADII:
             chart = refine(chart, at, draws, gradient, radius=radius)
@@ -91,29 +91,29 @@ class FunctionEngine(PathEngine):
 
     def outcome(self, history: tuple[RoundRecord, ...]) -> Fit:
         """What the frozen rounds give."""
-        walk, trace = self.walk, self.trace
-        curves = trace.curves(walk.log_c)
+        chains, trace = self.chains, self.trace
+        curves = trace.curves(chains.log_c)
         theta, a = trace.stacked("theta"), trace.stacked("theta_a")
         r = 1.0 - np.abs(1.0 - a)
         at_end, at_start = (
-            thinned(theta, np.where(here, 0.0, -np.inf), seed=walk.seed)
-            for here in (r > 1.0 - walk.ends[1], r < walk.ends[0])
+            thinned(theta, np.where(here, 0.0, -np.inf), seed=chains.seed)
+            for here in (r > 1.0 - chains.ends[1], r < chains.ends[0])
         )
         every_a, mean = trace.stacked("a").T, curves[0].mean
-        lam = np.linspace(walk.low, walk.high, CELLS + 1)
+        lam = np.linspace(chains.low, chains.high, CELLS + 1)
         run = Run(
             target=at_end,
             base=at_start,
             a=every_a,
-            lam=walk.lam_of(every_a),
-            delta=trace.stacked("plain").T / (walk.high - walk.low),
+            lam=chains.lam_of(every_a),
+            delta=trace.stacked("plain").T / (chains.high - chains.low),
             log_z=LogZ(lam, mean - mean[0], curves[0].se(lambda curve: curve - curve[0])),
             history=history,
             diagnostics=judge(self, curves, at_end),
-            counts=walk.counts,
-            seconds=dict(walk.seconds),
+            counts=chains.counts,
+            seconds=dict(chains.seconds),
         )
-        return Fit.from_run(run, self.model, seed=walk.seed, settings=walk.settings)
+        return Fit.from_run(run, self.model, seed=chains.seed, settings=chains.settings)
 
 
 def _strata(low: float, high: float, chains: int) -> FloatArray:

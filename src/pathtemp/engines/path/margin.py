@@ -10,6 +10,7 @@ import numpy as np
 
 from pathtemp._types import Array, FloatArray
 from pathtemp.engines.path.blocks import in_blocks
+from pathtemp.engines.path.chains import CELLS, PathChains
 from pathtemp.engines.path.engine import Found, PathEngine
 from pathtemp.engines.path.evidence import log_evidence
 from pathtemp.engines.path.learn import flat_chart, refine
@@ -19,7 +20,6 @@ from pathtemp.engines.path.probe import mass_beyond
 from pathtemp.engines.path.search import search
 from pathtemp.engines.path.targets import TargetMarginal
 from pathtemp.engines.path.verdict import judge
-from pathtemp.engines.path.walk import CELLS, Walk
 from pathtemp.engines.path.weights import thinned
 from pathtemp.engines.path.widen import shares, tail_masses
 from pathtemp.engines.protocol import Host
@@ -74,15 +74,15 @@ class MarginEngine(PathEngine):
     ) -> None:
         assert isinstance(plan.settings, Settings)
         how: dict[str, Any] = {"settings": plan.settings, "seed": plan.seed, "deepest": DEEPEST}
-        walk = Walk(FunctionPath(path.log_q), (), ends=(0.0, 0.0), target=target, **how)
-        super().__init__(walk, dim=model.dim - 1, widen=interval is None)
+        chains = PathChains(FunctionPath(path.log_q), (), ends=(0.0, 0.0), target=target, **how)
+        super().__init__(chains, dim=model.dim - 1, widen=interval is None)
         self._model, self._margin, self._fixed = model, path, interval
         self._starts = starts[np.arange(plan.settings.chains) % len(starts)]
 
     def search(self, host: Host) -> Found:
         """HMC on the target from the starts; the interval is what it saw, a little wider, where none is given."""
         gradients = SEARCH_SHARE * host.schedule.planned
-        found = search(self._model.log_target, self._starts, gradients=gradients, seed=self.walk.seed)
+        found = search(self._model.log_target, self._starts, gradients=gradients, seed=self.chains.seed)
         flat = np.concatenate([found.draws.reshape(-1, self._model.dim), found.last])
         theta, lam, gradient = _split(self._margin, flat)
         usable = np.isfinite(lam) & np.isfinite(gradient).all(axis=1)
@@ -100,33 +100,33 @@ class MarginEngine(PathEngine):
 
     def posterior(self) -> FloatArray:
         """Flat draws of the posterior, shape (chain, draw, dim), thinned from those along the margin."""
-        return thinned(*self._along(), seed=self.walk.seed)
+        return thinned(*self._along(), seed=self.chains.seed)
 
     def _along(self) -> tuple[FloatArray, FloatArray]:
         """Flat draws along the margin (iterations, chains, dim), and their log weights to the target."""
-        walk = self.walk
-        theta, lam = self.trace.stacked("theta"), walk.lam_of(self.trace.stacked("theta_a"))
-        log_weight = np.interp(lam, np.linspace(walk.low, walk.high, CELLS + 1), walk.log_c)
-        return join_flat(self._margin, theta.reshape(-1, walk.dim), lam.ravel()).reshape(*lam.shape, -1), log_weight
+        chains = self.chains
+        theta, lam = self.trace.stacked("theta"), chains.lam_of(self.trace.stacked("theta_a"))
+        log_weight = np.interp(lam, np.linspace(chains.low, chains.high, CELLS + 1), chains.log_c)
+        return join_flat(self._margin, theta.reshape(-1, chains.dim), lam.ravel()).reshape(*lam.shape, -1), log_weight
 
     def outcome(self, history: tuple[RoundRecord, ...]) -> MarginFit:
         """What the frozen rounds give."""
-        walk, trace = self.walk, self.trace
-        path_sampled, rao_blackwell = trace.curves(walk.log_c)
+        chains, trace = self.chains, self.trace
+        path_sampled, rao_blackwell = trace.curves(chains.log_c)
         along, log_weight = self._along()
-        posterior = thinned(along, log_weight, seed=walk.seed)
+        posterior = thinned(along, log_weight, seed=chains.seed)
         checks, looked = [], Counts()
         if self._fixed is None:
-            share, where, looked = mass_beyond(walk, path_sampled.mean)
-            masses, _ = tail_masses(walk.low, walk.high, path_sampled.mean)
+            share, where, looked = mass_beyond(chains, path_sampled.mean)
+            masses, _ = tail_masses(chains.low, chains.high, path_sampled.mean)
             checks = [check_interval(shares(masses)), check_beyond(share, where)]
         diagnostics = judge(self, (path_sampled, rao_blackwell), posterior, checks)
         evidence, bridged = log_evidence(
-            walk,
+            chains,
             path_sampled.mean,
             trace.stacked("s"),
             trace.stacked("log_ratio"),
-            walk.inside(trace.stacked("a")),
+            chains.inside(trace.stacked("a")),
             trips=diagnostics.tours,
         )
         a = trace.stacked("a").T
@@ -136,16 +136,16 @@ class MarginEngine(PathEngine):
             posterior=posterior,
             along=along,
             log_weight=log_weight,
-            path={"a": a, "lam": walk.lam_of(a), "delta": trace.stacked("u").T / (walk.high - walk.low)},
-            lam=np.linspace(walk.low, walk.high, CELLS + 1),
+            path={"a": a, "lam": chains.lam_of(a), "delta": trace.stacked("u").T / (chains.high - chains.low)},
+            lam=np.linspace(chains.low, chains.high, CELLS + 1),
             curves=path_sampled,
             evidence=evidence,
             diagnostics=diagnostics,
             history=history,
-            counts=walk.counts + looked + bridged,
-            seconds=dict(walk.seconds),
+            counts=chains.counts + looked + bridged,
+            seconds=dict(chains.seconds),
         )
-        return margin_fit(run, self._model, seed=walk.seed, settings=walk.settings)
+        return margin_fit(run, self._model, seed=chains.seed, settings=chains.settings)
 
 
 def _split(path: MarginPath, flat: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:

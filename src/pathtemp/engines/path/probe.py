@@ -10,8 +10,8 @@ from scipy.special import logsumexp
 
 from pathtemp._types import Array, FloatArray
 from pathtemp.compilation import compiled_once
+from pathtemp.engines.path.chains import PathChains
 from pathtemp.engines.path.learn import NODES, to_z
-from pathtemp.engines.path.walk import Walk
 from pathtemp.kernels.triangular import TriangularTransport
 from pathtemp.paths.function import FunctionPath
 from pathtemp.run import Counts
@@ -20,22 +20,22 @@ PLACES = 32
 """Places beyond each end, out to a whole width of the interval."""
 
 
-def mass_beyond(walk: Walk, log_z: FloatArray) -> tuple[float, float, Counts]:
+def mass_beyond(chains: PathChains, log_z: FloatArray) -> tuple[float, float, Counts]:
     """Mass along the orbits of the chains continued beyond the ends, relative to that inside; where, and the cost.
 
-    ``log_z`` at the nodes of the walk. The transport is continued by its trend, so that this is a rough look; it shows
+    ``log_z`` at the nodes of log c. The transport is continued by its trend, so that this is a rough look; it shows
     a second mode of the margin whose other parameters are not elsewhere altogether.
     """
-    width = walk.high - walk.low
-    theta, s = np.asarray(walk.chains.theta), np.asarray(walk.parameters.position(walk.chains.a))
-    z = to_z(walk.parameters.transport, s, theta, np.zeros_like(theta))[0]
+    width = chains.high - chains.low
+    theta, s = np.asarray(chains.state.theta), np.asarray(chains.parameters.position(chains.state.a))
+    z = to_z(chains.parameters.transport, s, theta, np.zeros_like(theta))[0]
     inside = logsumexp(log_z) + np.log(width / (len(log_z) - 1))
-    worst, where, counts = -np.inf, walk.low, Counts()
-    for start, at_edge, edge in ((walk.low - width, PLACES, log_z[0]), (walk.high, 0, log_z[-1])):
+    worst, where, counts = -np.inf, chains.low, Counts()
+    for start, at_edge, edge in ((chains.low - width, PLACES, log_z[0]), (chains.high, 0, log_z[-1])):
         lam = np.linspace(start, start + width, PLACES + 1)
-        transport = walk.chart.at(np.linspace(start, start + width, NODES)).transport()
-        arguments = (transport, lam, np.linspace(0.0, 1.0, PLACES + 1), z, walk.args)
-        log_q = np.asarray(compiled_once(_along, (walk.path,), arguments)[0](*arguments))
+        transport = chains.chart.at(np.linspace(start, start + width, NODES)).transport()
+        arguments = (transport, lam, np.linspace(0.0, 1.0, PLACES + 1), z, chains.args)
+        log_q = np.asarray(compiled_once(_along, (chains.path,), arguments)[0](*arguments))
         counts = counts + Counts(0, log_q.size)
         # The ratio of the densities at two places of one orbit, averaged over the law at the first, is that of the z's.
         here = log_q[:, [at_edge]]

@@ -1,6 +1,6 @@
 """A first look at a density: HMC chains from dispersed starts, each with its own step size, until they have settled.
 
-What comes out need not be in equilibrium; it says where the mass of a margin is, and starts the walk.
+What comes out need not be in equilibrium; it says where the mass of a margin is, and starts the chains.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ UNIFORM_SHARE = 0.5
 
 @dataclass(frozen=True)
 class TargetMarginal:
-    """The marginal density of lam that the walk aims at.
+    """The marginal density of lam that the chains aim at.
 
     Parameters
     ----------

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from pathtemp._types import FloatArray
+from pathtemp.engines.path.chains import CELLS, STEPS, PathChains
 from pathtemp.engines.path.estimates import Curves, cell_sums, curves_of, rao_blackwell
-from pathtemp.engines.path.walk import CELLS, STEPS, Walk
 from pathtemp.engines.rows import Rows
 from pathtemp.io.persistent import persistent
-from pathtemp.kernels.walk import WalkRecord
+from pathtemp.kernels.path_rounds import PathRecord
 from pathtemp.learner import along_path
 from pathtemp.tours import TripCounter
 from pathtemp.verdict.travel import BINS
@@ -27,7 +27,7 @@ NEAR_END = 0.05
 """A chain has been to an end of the path when it came this near to it."""
 
 ALONG = ("s", "a", "u", "plain", "log_ratio")
-"""Numbers that are kept of every point; see :class:`pathtemp.kernels.walk.WalkRecord`."""
+"""Numbers that are kept of every point; see :class:`pathtemp.kernels.path_rounds.PathRecord`."""
 
 
 @persistent("rounds", "path", "draws", "cells", "masses", "ends", "moves", "accepted", "visits", "trips")
@@ -54,13 +54,13 @@ class PathTrace:
         self.moves, self.accepted, self.visits = np.zeros(STEPS), np.zeros(STEPS), np.zeros(BINS)
         self.trips = TripCounter(chains)
 
-    def add(self, record: WalkRecord, walk: Walk) -> int:
-        """Add one round of a walk whose kernel is frozen; returns the round trips of the chains in it."""
+    def add(self, record: PathRecord, chains: PathChains) -> int:
+        """Add one round of chains whose kernel is frozen; returns their round trips in it."""
         self.rounds += 1
         s, a, u = (np.asarray(x) for x in (record.s, record.a, record.u))
         self.path.add(**{name: getattr(record, name) for name in ALONG})
         self.draws.add(theta=record.theta, theta_a=record.theta_a)
-        weight = np.exp(np.interp(s, np.linspace(0.0, 1.0, CELLS + 1), walk.log_c - walk.log_z)) * walk.inside(a)
+        weight = np.exp(np.interp(s, np.linspace(0.0, 1.0, CELLS + 1), chains.log_c - chains.log_z)) * chains.inside(a)
         new = cell_sums(s, u, weight, CELLS)
         self.cells = new if self.cells is None else (self.cells[0] + new[0], self.cells[1] + new[1])
         self.masses = self.masses + np.asarray(record.masses)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pathtemp._types import FloatArray
+from pathtemp.engines.path.chains import STEPS
 from pathtemp.engines.path.estimates import Curves, jackknife
 from pathtemp.engines.path.learn import to_z
-from pathtemp.engines.path.walk import STEPS
 from pathtemp.run import Check, Diagnostics, Rejections
 from pathtemp.verdict import draws as gates
 from pathtemp.verdict import travel
@@ -41,9 +41,9 @@ def judge(
     beside
         Further gates of a margin, where z is a density, whose error matters where its mass is; None for any other path.
     """
-    walk, trace, (path_sampled, rao_blackwell) = engine.walk, engine.trace, curves
+    chains, trace, (path_sampled, rao_blackwell) = engine.chains, engine.trace, curves
     mixing, trips = Mixing.of(draws), int(trace.trips.trips.sum())
-    edges = np.linspace(walk.low, walk.high, travel.BINS + 1)
+    edges = np.linspace(chains.low, chains.high, travel.BINS + 1)
     acceptance = trace.accepted / np.maximum(trace.moves, 1e-12)
     margin = beside is not None
     checks = [
@@ -51,9 +51,9 @@ def judge(
         travel.check_coverage(trace.visits, edges, more=MORE),
         travel.check_tours(trips),
         travel.check_local(trace.ends[1] - trace.ends[0]),
-        travel.check_acceptance(acceptance, trace.moves, np.linspace(walk.low, walk.high, STEPS)),
+        travel.check_acceptance(acceptance, trace.moves, np.linspace(chains.low, chains.high, STEPS)),
         gates.check_conditional(_conditional_rhat(engine)),
-        gates.check_rhat(mixing.rhat, limit=walk.settings.rhat),
+        gates.check_rhat(mixing.rhat, limit=chains.settings.rhat),
         travel.check_curves(*_contrast(path_sampled, rao_blackwell)),
         travel.check_density(_error_at_mass(path_sampled))
         if margin
@@ -72,7 +72,7 @@ def judge(
             name: (float(_rise(each.mean)), float(each.se(_rise)))
             for name, each in zip(("path sampling", "Rao-Blackwell"), curves, strict=True)
         },
-        rejected=Rejections(zero=walk.rejected, evaluations=walk.counts.densities),
+        rejected=Rejections(zero=chains.rejected, evaluations=chains.counts.densities),
     )
 
 
@@ -94,13 +94,13 @@ def _local_length(s: FloatArray, u: FloatArray) -> FloatArray:
 
 def _conditional_rhat(engine: PathEngine) -> float:
     """R-hat of the other parameters given lam, standardised by the transport."""
-    walk = engine.walk
+    chains = engine.chains
     theta, a = engine.trace.stacked("theta"), engine.trace.stacked("theta_a")
     thin = max(1, len(a) // 200)
     theta, a = theta[::thin], a[::thin]
-    s = (walk.lam_of(a) - walk.low) / (walk.high - walk.low)
-    flat = theta.reshape(-1, walk.dim)
-    z = to_z(walk.parameters.transport, s.ravel(), flat, np.zeros_like(flat))[0].reshape(theta.shape)
+    s = (chains.lam_of(a) - chains.low) / (chains.high - chains.low)
+    flat = theta.reshape(-1, chains.dim)
+    z = to_z(chains.parameters.transport, s.ravel(), flat, np.zeros_like(flat))[0].reshape(theta.shape)
     return gates.rhat_ess(np.swapaxes(z, 0, 1))[0]
 
 

@@ -18,7 +18,7 @@ def thinned(theta: FloatArray, log_weight: FloatArray, *, seed: int) -> FloatArr
     Parameters
     ----------
     theta
-        Draws of the walks, shape (iterations, chains, dim).
+        Draws of the chains, shape (iterations, chains, dim).
     log_weight
         Log of the original density over the sampled one at each, up to a constant, shape (iterations, chains).
 

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from pathtemp.engines.path.chains import CELLS, PathChains
 from pathtemp.engines.path.learn import flat_chart
 from pathtemp.engines.path.probe import PLACES, mass_beyond
 from pathtemp.engines.path.targets import TargetMarginal
-from pathtemp.engines.path.walk import CELLS, Walk
 from pathtemp.paths.function import FunctionPath
 from pathtemp.run import Counts
 from pathtemp.settings import Settings
@@ -36,8 +36,8 @@ def path() -> FunctionPath:
     return FunctionPath(log_q)
 
 
-def walk(share: float, place: float) -> Walk:
-    """A walk on its exact transport, its chains at draws of theta given lam spread over the interval."""
+def chains(share: float, place: float) -> PathChains:
+    """Chains on their exact transport, at draws of theta given lam spread over the interval."""
     rng = np.random.default_rng(0)
     chart = flat_chart(INTERVAL, rng.normal(size=(100, 2)))
     exact = np.tile(0.5 * chart.lam[:, None], (1, 2))
@@ -46,7 +46,7 @@ def walk(share: float, place: float) -> Walk:
     theta = np.exp(0.5 * lam)[:, None] * rng.normal(size=(CHAINS, 2))
     args = (jnp.asarray(share), jnp.asarray(place))
     settings = Settings(chains=CHAINS, iterations=4)
-    made = Walk(path(), args, ends=(0.0, 0.0), target=TargetMarginal("uniform"), settings=settings, seed=0)
+    made = PathChains(path(), args, ends=(0.0, 0.0), target=TargetMarginal("uniform"), settings=settings, seed=0)
     made.begin(chart, theta, lam)
     return made
 
@@ -58,7 +58,7 @@ def exact_log_z(share: float, place: float) -> np.ndarray:
 
 @pytest.mark.parametrize(("place", "said"), [(10.0, "near 10 on"), (-9.0, "near -9.06 on")])
 def test_a_mode_beyond_either_end_shows_with_its_size_and_place(place: float, said: str) -> None:
-    made = walk(0.2, place)
+    made = chains(0.2, place)
     share, where, spent = mass_beyond(made, exact_log_z(0.2, place))
     check = check_beyond(share, where)
     assert not check.passed
@@ -70,7 +70,7 @@ def test_a_mode_beyond_either_end_shows_with_its_size_and_place(place: float, sa
 
 
 def test_nothing_shows_where_nothing_is() -> None:
-    check = check_beyond(*mass_beyond(walk(1e-9, 10.0), exact_log_z(1e-9, 10.0))[:2])
+    check = check_beyond(*mass_beyond(chains(1e-9, 10.0), exact_log_z(1e-9, 10.0))[:2])
     assert check.passed
     assert check.message == ""
     # The two tails of a normal beyond five standard deviations hold 6e-7; the sum counts the place at the edge whole.
@@ -79,13 +79,13 @@ def test_nothing_shows_where_nothing_is() -> None:
 
 def test_a_rise_along_single_orbits_is_no_mass() -> None:
     """Of 16 orbits one rises far: the mean of the ratios is its own, and the middle one does not follow."""
-    made = walk(1e-9, 10.0)
-    theta = np.asarray(made.chains.theta).copy()
+    made = chains(1e-9, 10.0)
+    theta = np.asarray(made.state.theta).copy()
 
     def lone(theta: jax.Array, lam: jax.Array, share: jax.Array, place: jax.Array) -> jax.Array:
         return log_q(theta, lam, share, place) + jnp.where(theta[0] * jnp.exp(-0.5 * lam) > 20.0, lam**2, 0.0)
 
-    theta[3] = 30.0 * np.exp(0.5 * np.asarray(made.lam_of(made.chains.a))[3])
+    theta[3] = 30.0 * np.exp(0.5 * np.asarray(made.lam_of(made.state.a))[3])
     made.path = FunctionPath(lone)
-    made.chains = made.chains._replace(theta=jnp.asarray(theta))
+    made.state = made.state._replace(theta=jnp.asarray(theta))
     assert check_beyond(*mass_beyond(made, exact_log_z(1e-9, 10.0))[:2]).passed

@@ -17,7 +17,7 @@ from pathtemp.engines.path.search import FEWEST_SEARCH
 from pathtemp.engines.path.targets import TargetMarginal
 from pathtemp.errors import InputError
 from pathtemp.io.persistent import persistent
-from pathtemp.kernels.walk import Walker, WalkParameters, WalkRecord, WalkShape, make_round
+from pathtemp.kernels.path_rounds import PathParameters, PathRecord, PathShape, PathState, make_round
 from pathtemp.learner import adapt_step, along_path
 from pathtemp.paths.function import FunctionPath
 from pathtemp.run import Counts
@@ -44,9 +44,9 @@ STEPS = 13
 
 @persistent(
     *("chart", "pool", "counts", "rounds", "rejected", "seconds", "log_z", "log_c", "log_step", "pinned"),
-    device=("chains",),
+    device=("state",),
 )
-class Walk:
+class PathChains:
     """Chains along one path.
 
     Parameters
@@ -84,8 +84,8 @@ class Walk:
         self.log_step: FloatArray = np.zeros(STEPS)
         self.pinned = False
         self.chart: Chart
-        self.chains: Walker
-        self.parameters: WalkParameters
+        self.state: PathState
+        self.parameters: PathParameters
 
     def begin(self, chart: Chart, theta: FloatArray, lam: FloatArray) -> None:
         """Put the chains at theta (C, dim) and lam (C,), on a transport whose nodes span the interval."""
@@ -94,13 +94,13 @@ class Walk:
         s = np.clip((lam - self.low) / (self.high - self.low), 1e-6, 1 - 1e-6)
         a = self.ends[0] + (1.0 - sum(self.ends)) * s
         log_q = self.log_densities(theta, self.low + (self.high - self.low) * s)
-        self.chains = Walker(jnp.asarray(theta), jnp.asarray(a), jnp.asarray(log_q))
+        self.state = PathState(jnp.asarray(theta), jnp.asarray(a), jnp.asarray(log_q))
         self.renew()
 
     def compile(self) -> None:
         """Compile the round."""
-        shape = WalkShape(self.settings.iterations, leapfrogs(self.dim, self.settings), self.settings.orbit)
-        arguments = (np.uint32(0), np.uint32(0), self.chains, self.parameters)
+        shape = PathShape(self.settings.iterations, leapfrogs(self.dim, self.settings), self.settings.orbit)
+        arguments = (np.uint32(0), np.uint32(0), self.state, self.parameters)
         self._round, seconds = compiled_once(make_round, (self.path, shape), arguments, donate=(2,))
         self.seconds["compile"] += seconds
 
@@ -128,11 +128,11 @@ class Walk:
         """Gradient evaluations that a round costs on average."""
         return round_gradients(self.dim, self.settings)
 
-    def round(self) -> WalkRecord:
+    def round(self) -> PathRecord:
         """Run one round on the current parameters."""
         number = np.uint32(self.rounds)
-        self.chains, on_device = self._round(np.uint32(self.seed % 2**32), number, self.chains, self.parameters)
-        record: WalkRecord = jax.device_get(on_device)
+        self.state, on_device = self._round(np.uint32(self.seed % 2**32), number, self.state, self.parameters)
+        record: PathRecord = jax.device_get(on_device)
         self.rounds += 1
         self.rejected += int(record.rejected)
         chains, iterations = self.settings.chains, self.settings.iterations
@@ -155,7 +155,7 @@ class Walk:
         s = np.clip((r - self.ends[0]) / (1.0 - sum(self.ends)), 0.0, 1.0)
         return self.low + (self.high - self.low) * s
 
-    def adapt(self, record: WalkRecord, *, interval: tuple[float, float] | None = None, pinned: bool = False) -> float:
+    def adapt(self, record: PathRecord, *, interval: tuple[float, float] | None = None, pinned: bool = False) -> float:
         """Refit everything to the pooled draws, on a new ``interval`` where there is one; then pin the chains or not.
 
         Returns the largest change of log c that the chains will meet.
@@ -190,7 +190,7 @@ class Walk:
         change = (np.interp(old_lam, lam, self.log_c) - old_c)[shared]
         return float(np.ptp(change)) if change.size else float("inf")
 
-    def _adapted_step(self, record: WalkRecord, gain: float) -> FloatArray:
+    def _adapted_step(self, record: PathRecord, gain: float) -> FloatArray:
         step = adapt_step(self.log_step, record.s, record.acceptance, target=self.settings.acceptance, gain=gain)
         mean, count = along_path(record.s, record.acceptance, STEPS)
         # Near one the acceptance says that a step is far too small, as a chain out of equilibrium may have left it, but
@@ -199,18 +199,18 @@ class Walk:
 
     def _move_to(self, interval: tuple[float, float]) -> None:
         """Stretch the path over another interval; every chain keeps its lam as far as it is inside."""
-        lam = self.lam_of(np.asarray(self.chains.a))
+        lam = self.lam_of(np.asarray(self.state.a))
         positions = np.linspace(self.low, self.high, STEPS)
         old_step = self.log_step
         self.chart = self.chart.at(np.linspace(*interval, len(self.chart.lam)))
         self.log_step = np.interp(np.linspace(self.low, self.high, STEPS), positions, old_step)
         s = np.clip((lam - self.low) / (self.high - self.low), 1e-6, 1 - 1e-6)
         a = self.ends[0] + (1.0 - sum(self.ends)) * s
-        self.chains = self.chains._replace(a=jnp.asarray(a))
+        self.state = self.state._replace(a=jnp.asarray(a))
 
     def renew(self) -> None:
         """Hand what was learned to the kernel."""
-        self.parameters = WalkParameters(
+        self.parameters = PathParameters(
             jnp.asarray([self.low, self.high]),
             jnp.asarray(self.ends, float),
             jnp.asarray(self.log_c),
@@ -225,11 +225,11 @@ class Walk:
         self.pinned = pinned
         self.parameters = replace(self.parameters, pinned=jnp.asarray(pinned))
 
-    def copy(self) -> Walk:
+    def copy(self) -> PathChains:
         """The same chains on the same kernel, which may move without these."""
         other = copy.copy(self)
         # A round donates its chains.
-        other.chains = jax.tree.map(jnp.array, self.chains)
+        other.state = jax.tree.map(jnp.array, self.state)
         other.seconds = dict(self.seconds)
         return other
 

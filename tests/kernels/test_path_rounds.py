@@ -1,4 +1,4 @@
-"""The walk leaves the joint law unchanged, whatever its transport; its gradients have the mean they should."""
+"""The kernel along a path leaves the joint law unchanged, whatever its transport; its gradients have the right mean."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import pytest
 from scipy import stats
 from stationary import ACCEPTED, QUICK, REFUSED, Plant, uniforms_p_value, with_bugs
 
-from pathtemp.kernels import hmc, walk
+from pathtemp.kernels import hmc, path_rounds
+from pathtemp.kernels.path_rounds import PathParameters, PathRecord, PathShape, PathState, make_round
 from pathtemp.kernels.triangular import TriangularMap, TriangularTransport
-from pathtemp.kernels.walk import Walker, WalkParameters, WalkRecord, WalkShape, make_round
 from pathtemp.paths.function import FunctionPath
 from pathtemp.testing.calibration import assert_close
 
@@ -28,7 +28,7 @@ def log_q(theta: jax.Array, lam: jax.Array) -> jax.Array:
     return -0.5 * (x[0] ** 2 + (x[1] - 0.6 * x[0]) ** 2 / 0.64) - 2 * lam + lam
 
 
-def parameters(ends: tuple[float, float], *, transport_error: float) -> WalkParameters:
+def parameters(ends: tuple[float, float], *, transport_error: float) -> PathParameters:
     """A transport that is wrong in location, scale and correlation, and a pseudo-prior that is right."""
     s = np.linspace(0.0, 1.0, 5)
     lam = LOW + (HIGH - LOW) * s
@@ -37,7 +37,7 @@ def parameters(ends: tuple[float, float], *, transport_error: float) -> WalkPara
     log_diagonal = np.column_stack([lam + wrong, lam + np.log(0.8) + 0.3 * wrong])
     lower = np.tile(np.eye(2), (5, 1, 1))
     lower[:, 1, 0] = 0.6 - wrong
-    return WalkParameters(
+    return PathParameters(
         jnp.asarray([LOW, HIGH]),
         jnp.asarray(ends),
         jnp.linspace(LOW, HIGH, NODES),  # log c = log z = lam
@@ -48,20 +48,20 @@ def parameters(ends: tuple[float, float], *, transport_error: float) -> WalkPara
     )
 
 
-def exact(ends: tuple[float, float], rng: np.random.Generator) -> Walker:
+def exact(ends: tuple[float, float], rng: np.random.Generator) -> PathState:
     a = rng.uniform(0.0, 2.0, CHAINS)
     s = np.clip((1.0 - np.abs(1.0 - a) - ends[0]) / (1.0 - sum(ends)), 0.0, 1.0)
     lam = LOW + (HIGH - LOW) * s
     x = rng.normal(size=(CHAINS, 2)) * np.array([1.0, 0.8])
     x[:, 1] += 0.6 * x[:, 0]
     theta = lam[:, None] + np.exp(lam)[:, None] * x
-    return Walker(jnp.asarray(theta), jnp.asarray(a), jax.vmap(log_q)(jnp.asarray(theta), jnp.asarray(lam)))
+    return PathState(jnp.asarray(theta), jnp.asarray(a), jax.vmap(log_q)(jnp.asarray(theta), jnp.asarray(lam)))
 
 
 @cache
-def program(plants: Sequence[Plant] = (), *, iterations: int = 4) -> Callable[..., tuple[Walker, WalkRecord]]:
+def program(plants: Sequence[Plant] = (), *, iterations: int = 4) -> Callable[..., tuple[PathState, PathRecord]]:
     """The compiled round of many chains: (bug, seed, number, chains, parameters)."""
-    one_round = make_round(FunctionPath(log_q), WalkShape(iterations=iterations, leapfrogs=2, points=5))
+    one_round = make_round(FunctionPath(log_q), PathShape(iterations=iterations, leapfrogs=2, points=5))
     return jax.jit(with_bugs(one_round, plants), compiler_options=QUICK)
 
 
@@ -70,7 +70,7 @@ ENDS = {"margin": (0.0, 0.0), "flat ends": (0.1, 0.2)}
 
 def walked(
     ends: tuple[float, float], plants: Sequence[Plant] = (), bug: int = -1
-) -> tuple[WalkParameters, Walker, WalkRecord]:
+) -> tuple[PathParameters, PathState, PathRecord]:
     """A round from the exact law."""
     rng = np.random.default_rng(0)
     chosen, seed = parameters(ends, transport_error=0.5), np.uint32(rng.integers(2**31))
@@ -78,11 +78,11 @@ def walked(
 
 
 @pytest.fixture(scope="module", params=list(ENDS))
-def after(request: pytest.FixtureRequest) -> tuple[WalkParameters, Walker, WalkRecord]:
+def after(request: pytest.FixtureRequest) -> tuple[PathParameters, PathState, PathRecord]:
     return walked(ENDS[request.param])
 
 
-def uniforms(chosen: WalkParameters, chains: Walker) -> np.ndarray:
+def uniforms(chosen: PathParameters, chains: PathState) -> np.ndarray:
     """Of a, and of theta given it: independent uniforms exactly when the chains have the law."""
     a = np.asarray(chains.a)
     lam = LOW + (HIGH - LOW) * np.asarray(jax.vmap(chosen.position)(a))
@@ -92,7 +92,7 @@ def uniforms(chosen: WalkParameters, chains: Walker) -> np.ndarray:
     return np.column_stack([a / 2.0, stats.norm.cdf(x[:, 0]), stats.norm.cdf(second)])
 
 
-def test_the_joint_law_is_unchanged(after: tuple[WalkParameters, Walker, WalkRecord]) -> None:
+def test_the_joint_law_is_unchanged(after: tuple[PathParameters, PathState, PathRecord]) -> None:
     chosen, chains, _ = after
     found = uniforms(chosen, chains)
     assert uniforms_p_value(found) > ACCEPTED
@@ -106,13 +106,13 @@ def no_jacobian(patch: pytest.MonkeyPatch, on: jax.Array) -> None:
 
 
 def wrong_sign_of_log_c(patch: pytest.MonkeyPatch, on: jax.Array) -> None:
-    right = walk.interpolate
+    right = path_rounds.interpolate
 
     def wrong(table: jax.Array, s: jax.Array) -> jax.Array:
         value = right(table, s)
         return jnp.where(on, -value, value) if table.shape == (NODES,) else value
 
-    patch.setattr(walk, "interpolate", wrong)
+    patch.setattr(path_rounds, "interpolate", wrong)
 
 
 def window_always_begins_at_a(patch: pytest.MonkeyPatch, on: jax.Array) -> None:
@@ -150,13 +150,15 @@ def test_a_planted_bug_is_seen(bug: int) -> None:
     assert uniforms_p_value(uniforms(chosen, chains)) < REFUSED
 
 
-def test_the_chains_moved(after: tuple[WalkParameters, Walker, WalkRecord]) -> None:
+def test_the_chains_moved(after: tuple[PathParameters, PathState, PathRecord]) -> None:
     # Means over 160,000 moves, far inside these limits.
     assert float(after[2].jump) > 0.05
     assert 0.2 < float(np.mean(after[2].acceptance)) < 1.0
 
 
-def test_both_gradients_have_the_slope_of_log_z_as_their_mean(after: tuple[WalkParameters, Walker, WalkRecord]) -> None:
+def test_both_gradients_have_the_slope_of_log_z_as_their_mean(
+    after: tuple[PathParameters, PathState, PathRecord],
+) -> None:
     _, _, record = after
     inside = (record.s > 0) & (record.s < 1)
     for values in (record.u, record.plain):
@@ -165,7 +167,7 @@ def test_both_gradients_have_the_slope_of_log_z_as_their_mean(after: tuple[WalkP
         assert_close(total.mean(), 0.0, total.std() / np.sqrt(CHAINS))
 
 
-def test_masses_are_probabilities(after: tuple[WalkParameters, Walker, WalkRecord]) -> None:
+def test_masses_are_probabilities(after: tuple[PathParameters, PathState, PathRecord]) -> None:
     np.testing.assert_allclose(after[2].masses.sum(axis=1), 4.0)
 
 

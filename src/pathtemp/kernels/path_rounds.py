@@ -32,7 +32,7 @@ THIN = 2
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class WalkParameters:
+class PathParameters:
     """What adaptation learns, and what the run is about.
 
     Parameters
@@ -71,7 +71,7 @@ class WalkParameters:
 
 
 @storable
-class Walker(NamedTuple):
+class PathState(NamedTuple):
     """One chain: theta (dim,), a (), log q ()."""
 
     theta: Array
@@ -79,7 +79,7 @@ class Walker(NamedTuple):
     log_q: Array
 
 
-class WalkStep(NamedTuple):
+class PathStep(NamedTuple):
     """What one iteration of one chain did.
 
     Parameters
@@ -122,14 +122,14 @@ class WalkStep(NamedTuple):
 
 def iterate(
     key: Key,
-    state: Walker,
+    state: PathState,
     steps: Array,
     spacing: Array,
-    parameters: WalkParameters,
+    parameters: PathParameters,
     *,
     path: FunctionPath,
     points: int,
-) -> tuple[Walker, WalkStep]:
+) -> tuple[PathState, PathStep]:
     """One iteration of one chain: ``steps`` leapfrogs, ``points`` points of the orbit ``spacing`` apart on the circle.
 
     The choice among the points of a randomly placed window is that of :mod:`pathtemp.kernels.lam_along_orbit`.
@@ -176,13 +176,13 @@ def iterate(
     new_log_q = path.log_density(proposal.theta, lam, args)
     probability = hmc.acceptance(new_log_q - log_q + proposal.kinetic_fall)
     accepted = draw[3] < probability
-    moved = Walker(jnp.where(accepted, proposal.theta, theta), a, jnp.where(accepted, new_log_q, log_q))
+    moved = PathState(jnp.where(accepted, proposal.theta, theta), a, jnp.where(accepted, new_log_q, log_q))
     rejected = jnp.sum(log_qs == -jnp.inf) + (new_log_q == -jnp.inf)
     jump = jnp.abs(new_s - s)
-    return moved, WalkStep(new_s, a, u, plain, log_ratio, theta, by_theta, probability, jump, masses, rejected)
+    return moved, PathStep(new_s, a, u, plain, log_ratio, theta, by_theta, probability, jump, masses, rejected)
 
 
-def _bin(parameters: WalkParameters, a: Array, cells: int) -> Array:
+def _bin(parameters: PathParameters, a: Array, cells: int) -> Array:
     """Bin of a: 0 and K + 1 are the flat ends, 1..K the cells of s."""
     r = fold(a)
     cell = 1 + jnp.clip(jnp.floor(jax.vmap(parameters.position)(a) * cells).astype(int), 0, cells - 1)
@@ -190,13 +190,13 @@ def _bin(parameters: WalkParameters, a: Array, cells: int) -> Array:
 
 
 @storable
-class WalkRecord(NamedTuple):
+class PathRecord(NamedTuple):
     """What comes back to the host after a round of n iterations and C chains.
 
     Parameters
     ----------
     s, a, u, plain, log_ratio, acceptance
-        As in :class:`WalkStep`, shape (n, C).
+        As in :class:`PathStep`, shape (n, C).
     theta, gradient, theta_a
         Draws of every second iteration and the gradients there, shape (n // 2, C, dim), and their a.
     masses
@@ -225,7 +225,7 @@ class WalkRecord(NamedTuple):
 
 
 @dataclass(frozen=True)
-class WalkShape:
+class PathShape:
     """The static sizes of a round."""
 
     iterations: int
@@ -244,16 +244,18 @@ def spacing_of(u: Array, points: int) -> Array:
 
 
 def make_round(
-    path: FunctionPath, shape: WalkShape
-) -> Callable[[Array, Array, Walker, WalkParameters], tuple[Walker, WalkRecord]]:
+    path: FunctionPath, shape: PathShape
+) -> Callable[[Array, Array, PathState, PathParameters], tuple[PathState, PathRecord]]:
     """The function of one round, to be jitted: ``(seed, number of the round, chains, parameters)``."""
     kernel = partial(iterate, path=path, points=shape.points)
 
-    def one_round(seed: Array, number: Array, chains: Walker, parameters: WalkParameters) -> tuple[Walker, WalkRecord]:
+    def one_round(
+        seed: Array, number: Array, chains: PathState, parameters: PathParameters
+    ) -> tuple[PathState, PathRecord]:
         key = round_key(seed, number)
         count, cells = chains.a.shape[0], parameters.log_c.shape[0] - 1
 
-        def body(carry: tuple[Walker, Array], i: Array) -> tuple[tuple[Walker, Array], Any]:
+        def body(carry: tuple[PathState, Array], i: Array) -> tuple[tuple[PathState, Array], Any]:
             chains, masses = carry
             key_shared, key_chains = jax.random.split(jax.random.fold_in(key, i))
             u = jax.random.uniform(key_shared, (2,))
@@ -267,7 +269,7 @@ def make_round(
             )
             return (chains, masses + made.masses), (kept, (made.theta, made.gradient, made.a))
 
-        def block(carry: tuple[Walker, Array], i: Array) -> tuple[tuple[Walker, Array], Any]:
+        def block(carry: tuple[PathState, Array], i: Array) -> tuple[tuple[PathState, Array], Any]:
             carry, (kept, points) = jax.lax.scan(body, carry, i)
             return carry, (kept, tuple(x[-1] for x in points))
 
@@ -276,7 +278,7 @@ def make_round(
             block, start, jnp.arange(shape.iterations).reshape(-1, THIN)
         )
         s, a, u, plain, log_ratio, acceptance, jump, leapfrogs, rejected = (x.reshape(-1, *x.shape[2:]) for x in kept)
-        return chains, WalkRecord(
+        return chains, PathRecord(
             s,
             a,
             u,

@@ -1,4 +1,4 @@
-"""The parts of a walk, on exact laws: the chart, the curves, the interval, the search."""
+"""The parts of the engine along a path, on exact laws: the chart, the curves, the interval, the search."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from pathtemp.engines.path.chains import PathChains
 from pathtemp.engines.path.estimates import Curves, groups_of, path_sampled
 from pathtemp.engines.path.learn import Chart, flat_chart, refine, to_z
 from pathtemp.engines.path.search import search
 from pathtemp.engines.path.targets import TargetMarginal
-from pathtemp.engines.path.walk import Walk
 from pathtemp.engines.path.weights import thinned
 from pathtemp.engines.path.widen import edge_noise, tail_masses, wanted_interval
 from pathtemp.grouping import MOST_GROUPS
@@ -129,7 +129,7 @@ def test_curves_map_keeps_the_groups() -> None:
     assert curves.without.shape == (4, 2)
 
 
-def small_walk() -> Walk:
+def small_chains() -> PathChains:
     """Normals of scale exp(lam), on their exact transport."""
 
     def log_q(theta: jnp.ndarray, lam: jnp.ndarray) -> jnp.ndarray:
@@ -139,23 +139,23 @@ def small_walk() -> Walk:
     chart = replace(chart, location=np.zeros((25, 2)), log_diagonal=np.tile(chart.lam[:, None], (1, 2)))
     settings = Settings(chains=8, iterations=16)
     target = TargetMarginal("uniform")
-    walk = Walk(FunctionPath(log_q), (), ends=(0.0, 0.0), target=target, settings=settings, seed=0)
-    walk.begin(chart, np.zeros((8, 2)), np.full(8, 0.5))
-    walk.compile()
-    return walk
+    chains = PathChains(FunctionPath(log_q), (), ends=(0.0, 0.0), target=target, settings=settings, seed=0)
+    chains.begin(chart, np.zeros((8, 2)), np.full(8, 0.5))
+    chains.compile()
+    return chains
 
 
 def test_a_chain_that_never_moves_teaches_nothing() -> None:
-    walk = small_walk()
-    record = walk.round()
+    chains = small_chains()
+    record = chains.round()
     acceptance, u = np.array(record.acceptance), np.array(record.u)
     acceptance[:, 3], u[:, 3] = 0.0, -3000.0
-    walk.adapt(record._replace(acceptance=jnp.asarray(acceptance), u=jnp.asarray(u)))
-    assert np.abs(walk.log_z).max() < 0.1
+    chains.adapt(record._replace(acceptance=jnp.asarray(acceptance), u=jnp.asarray(u)))
+    assert np.abs(chains.log_z).max() < 0.1
 
 
 def test_a_step_that_is_far_too_small_grows_fast() -> None:
-    walk = small_walk()
-    record, before = walk.round(), walk.log_step
-    walk.adapt(record._replace(acceptance=jnp.ones_like(record.acceptance)))
-    assert (walk.log_step - before).min() > 1.0
+    chains = small_chains()
+    record, before = chains.round(), chains.log_step
+    chains.adapt(record._replace(acceptance=jnp.ones_like(record.acceptance)))
+    assert (chains.log_step - before).min() > 1.0
