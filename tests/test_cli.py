@@ -72,10 +72,19 @@ def test_a_python_model_runs_and_speaks_json(
     assert main(["run", "mine_for_cli:make", *options, "--checkpoint", "run.nc", "--resume"]) == status
     again = json.loads(capsys.readouterr().out)
     assert {**again, "seconds": 0, "files": 0} == {**said, "seconds": 0, "files": 0}
-    assert main(["run", "--checkpoint", "run.nc", "--resume", "--quiet", "--json"]) == status
-    unnamed = json.loads(capsys.readouterr().out)
-    assert {**unnamed, "seconds": 0, "files": 0} == {**said, "seconds": 0, "files": 0}
-    with pytest.raises(InputError, match="holds no model"):  # only the command line imports what a file names
+    assert (
+        main(["run", "mine_for_cli:whole", "--seed", "3", "--budget", "7", *files[-2:], "--resume", "--quiet"])
+        == status
+    )
+    assert "--resume: --seed 3, --budget 7.0: ignored" in (said_beside := capsys.readouterr().err)
+    assert f"(seed 2, budget {BUDGET:.1f})" in said_beside
+
+    # What a file names is shown, and imported by nobody who has not named it.
+    monkeypatch.delitem(sys.modules, "mine_for_cli")
+    assert main(["run", "--checkpoint", "run.nc", "--resume", "--quiet", "--json"]) == 1
+    assert "name it yourself: pathtemp run mine_for_cli:whole --checkpoint run.nc --resume" in capsys.readouterr().err
+    assert "mine_for_cli" not in sys.modules
+    with pytest.raises(InputError, match="holds no model"):
         resume("run.nc")
 
     assert main(["report", "fit.nc", "--out", "again.html"]) == 0

@@ -16,7 +16,7 @@ from pathtemp.errors import InfiniteDensity, InputError
 from pathtemp.evaluate import energies_of, exact_draws
 from pathtemp.model import Model
 from pathtemp.paths.geometric import GeometricPath
-from pathtemp.summary import printable
+from pathtemp.printable import printable
 
 MOST_NAMES = 6
 """Names, and numbers under each, that a point is told with."""
