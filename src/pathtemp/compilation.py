@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from collections import OrderedDict
@@ -12,6 +13,11 @@ from typing import Any
 
 import jax
 import numpy as np
+
+from pathtemp.errors import InputError
+from pathtemp.private import private_folder
+
+log = logging.getLogger("pathtemp.compilation")
 
 MOST_PROGRAMS = 32
 """Compiled programs kept in memory; the least recently used goes first."""
@@ -70,5 +76,11 @@ def use_compilation_cache() -> None:
         return
     home = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     root = Path(folder) if folder else Path(home) / "pathtemp"
+    try:
+        private_folder(root / "xla")
+    except InputError as error:
+        # What lies there is run, so that a folder of someone else is worth no time saved.
+        log.warning("%s; programs are compiled anew in every session", error)
+        return
     jax.config.update("jax_compilation_cache_dir", str(root / "xla"))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.3)
