@@ -12,11 +12,18 @@ import numpy as np
 from pathtemp.sealed import stamp, unseal
 
 
-def resealed(source: Path, place: Path, edit: Callable[[dict[str, np.ndarray]], Any], kind: str = "fit") -> Path:
-    """A copy of a sealed file with its arrays edited, sealed again."""
+def resealed(
+    source: Path,
+    place: Path,
+    edit: Callable[[dict[str, np.ndarray]], Any],
+    kind: str = "fit",
+    *,
+    netcdf: bytes = b"",
+) -> Path:
+    """A copy of a sealed file with its arrays edited and other ``netcdf`` before them, sealed again."""
     arrays = unseal(source, kind, "test")
     edit(arrays)
-    data, table = b"", {}
+    data, table = netcdf, {}
     for path, x in arrays.items():
         table[path] = [x.dtype.str, list(x.shape), len(data)]
         data += x.tobytes()

@@ -188,5 +188,6 @@ def test_what_is_right_is_let_through() -> None:
         with pytest.raises(AssertionError, match="compiling began"):
             call()
     assert cauchy_fit().log_z(np.array([0.0, 1.0 + 1e-12])).shape == (2,)
-    assert float(marginal().cdf(INF).value) == pytest.approx(1.0)
+    with pytest.warns(UserWarning, match="extrapolated"):
+        assert float(marginal().cdf(INF).value) == pytest.approx(1.0, abs=1e-3)
     assert fit_of(MODEL).summary(rows=0)

@@ -14,6 +14,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from pathtemp.environment import check_environment
 from pathtemp.errors import InputError
 from pathtemp.private import private_folder
 
@@ -70,7 +71,11 @@ def _shapes(tree: Any) -> Hashable:
 
 
 def use_compilation_cache() -> None:
-    """Keep compiled programs between sessions, unless the user has set JAX's cache, or PATHTEMP_CACHE to nothing."""
+    """Keep compiled programs between sessions, unless the user has set JAX's cache, or PATHTEMP_CACHE to nothing.
+
+    Every run begins here, so that a process in which nothing can be compiled is told of here as well.
+    """
+    check_environment()
     folder = os.environ.get("PATHTEMP_CACHE")
     if jax.config.jax_compilation_cache_dir is not None or folder == "":  # type: ignore[attr-defined]
         return

@@ -18,7 +18,7 @@ from pathtemp.checkpoint.steps import carry_out
 from pathtemp.compilation import use_compilation_cache
 from pathtemp.errors import InputError
 from pathtemp.evaluate import energies_of, exact_draws
-from pathtemp.inputs import check_density, starts
+from pathtemp.inputs import check_density, check_size, starts
 from pathtemp.margin_fit import MarginFit
 from pathtemp.model import Model
 from pathtemp.paths.geometric import GeometricPath
@@ -134,7 +134,7 @@ def divide_and_conquer(
     if not isinstance(model, Model):
         raise InputError(f"model: expected a model from a front end, or a pt.Model, got a {type(model).__name__}")
     a_kind_of("settings", settings, (Settings, PaperSettings), "pt.settings.DEFAULT, pt.settings.PAPER or a copy")
-    positive_number("budget", budget, "number of gradient evaluations")
+    budget = positive_number("budget", budget, "number of gradient evaluations")
     changed: Settings | PaperSettings = settings if chains is None else settings.replace(chains=chains)
     if changed.chains < 2:
         raise InputError("chains: two at least are needed along a margin, as its errors come from comparing chains")
@@ -153,14 +153,14 @@ def divide_and_conquer(
         raise InputError(f"target_marginal: {expected}, and it is {shown(target_marginal)}")
     target = target_marginal if isinstance(target_marginal, str) else "given"
     told = display(progress)
+    use_compilation_cache()
+    place = None if checkpoint is None else new_place(checkpoint)
     first = starts_of(model, changed, seed_word(seed))
     plans = [
         MarginPlan(seed_word(seed), changed, _name(one), isinstance(one, str), target, interval, budget)
         for one in margins
     ]
     tasks = [margin_task(model, plan, one, target_marginal, first) for plan, one in zip(plans, margins, strict=True)]
-    place = None if checkpoint is None else new_place(checkpoint)
-    use_compilation_cache()
     fits: dict[str, MarginFit] = {}
     for plan, task in zip(plans, tasks, strict=True):
         steps = steps_of(task, first, told)
@@ -217,7 +217,9 @@ def _starts(model: Model, count: int, seed: int) -> FloatArray:
         raise InputError("model: it has one parameter alone, which has no margin; sample it with pt.temper")
     theta = starts(model, count=count, seed=seed)
     # The base may be one that pt.temper would have to find; it is not asked for its density.
-    usable = np.isfinite(energies_of(GeometricPath(model.log_target, model.log_target), theta)[:, 1])
+    energies = energies_of(GeometricPath(model.log_target, model.log_target), theta)[:, 1]
+    check_size("target", energies)
+    usable = np.isfinite(energies)
     if not usable.any():
         raise InputError(f"model: the target is -inf or NaN at all {count} starts; choose a base that covers it")
     return np.asarray(theta[np.flatnonzero(usable)[np.arange(count) % int(usable.sum())]])

@@ -108,7 +108,7 @@ def path_sample(
     True
     """
     a_kind_of("settings", settings, Settings, "pt.settings.DEFAULT or a copy (the paper's engine has no such path)")
-    positive_number("budget", budget, "number of gradient evaluations")
+    budget = positive_number("budget", budget, "number of gradient evaluations")
     text("name", name)
     settings = settings if chains is None else settings.replace(chains=chains)
     if settings.chains < 2:

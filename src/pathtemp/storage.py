@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from pathtemp.atomic import write_whole
+from pathtemp.atomic import new_file, write_whole
 from pathtemp.codec import decode, encode
 from pathtemp.errors import InputError
 from pathtemp.escape import escape, unescape_names
@@ -40,23 +40,6 @@ def save(fit: Fit, path: str | os.PathLike[str]) -> None:
     except OSError as error:
         reason = f"save: could not write {place}, which is as it was before ({error.strerror})"
         raise OSError(error.errno, reason) from error
-
-
-def new_file(caller: str, path: str | os.PathLike[str]) -> Path:
-    """The place of a file that is to be written, through links; InputError where there can be none."""
-    try:
-        place = Path(os.path.realpath(path))
-        os.fsencode(place)
-        folder, taken = place.parent.is_dir(), place.is_dir()
-    except (TypeError, ValueError, OSError) as error:
-        raise InputError(
-            f"{caller}: {printable(str(path))!r:.200} is no name of a file ({first_line(error)})"
-        ) from None
-    if not folder:
-        raise InputError(f"{caller}: there is no folder {printable(str(place.parent))}; make it first")
-    if taken:
-        raise InputError(f"{caller}: {printable(str(place))} is a folder; give the name of a file in it")
-    return place
 
 
 def load(path: str | os.PathLike[str]) -> Fit:

@@ -11,6 +11,7 @@ import pandas as pd  # type: ignore[import-untyped]
 import xarray as xr
 
 from pathtemp.draws import SAMPLE_DIMS
+from pathtemp.environment import check_docstrings
 from pathtemp.hardness import hardness
 from pathtemp.printable import printable, printable_lines
 from pathtemp.run import Diagnostics
@@ -130,6 +131,7 @@ def posterior_table(posterior: xr.Dataset, *, rows: int | None = None) -> pd.Dat
 
     if rows == 0 or posterior.sizes.get("draw", 0) < FEWEST_DRAWS:
         return pd.DataFrame()
+    check_docstrings()
     labeller = BaseLabeller()
     scalars = list(islice(xarray_var_iter(posterior, skip_dims=set(SAMPLE_DIMS)), rows))
     # Summarised under numbers, because ArviZ does not take every name (slashes).

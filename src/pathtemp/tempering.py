@@ -109,7 +109,7 @@ def temper(
     True
     """
     word = seed_word(seed)
-    check_how(settings, budget=budget, draws=draws, chains=chains)
+    budget, draws, chains = checked_how(settings, budget=budget, draws=draws, chains=chains)
     given = the_model("temper", model, target, base, dim)
     hints = _hints(modes, given.dim)
     shown = display(progress)
@@ -135,14 +135,15 @@ def temper(
     return carry_out(ready, plan, whole, shown, place)
 
 
-def check_how(settings: Any, *, budget: Any = None, draws: Any = None, chains: Any = None) -> None:
-    """Raise where what is common to all runs is of a wrong type or size."""
+def checked_how(settings: Any, *, budget: Any, draws: Any, chains: Any) -> tuple[float | None, int | None, int | None]:
+    """Budget, draws and chains as plain numbers; raises where they, or the settings, are of a wrong type or size."""
     a_kind_of("settings", settings, (Settings, PaperSettings), "pt.settings.DEFAULT, pt.settings.PAPER or a copy")
-    if budget is not None:
-        positive_number("budget", budget, "number of gradient evaluations")
-    for name, value in (("draws", draws), ("chains", chains)):
-        if value is not None:
-            whole_number(name, value, least=1)
+    counts = [
+        None if value is None else whole_number(name, value, least=1)
+        for name, value in (("draws", draws), ("chains", chains))
+    ]
+    spend = None if budget is None else positive_number("budget", budget, "number of gradient evaluations")
+    return spend, counts[0], counts[1]
 
 
 def _plan(model: Model, *, draws: int | None, budget: float | None, seed: int, look: bool, settings: Settings) -> Plan:

@@ -33,8 +33,8 @@ def place_of(path: str | os.PathLike[str]) -> Path:
         os.fsencode(place)
         return place / IN_FOLDER if place.is_dir() else place
     except (TypeError, ValueError, OSError) as error:
-        shown = f"{printable(str(path))!r:.200}"
-        raise InputError(f"checkpoint: {shown} is no name of a file ({first_line(error)})") from None
+        reason = printable(str(error))[:60]
+        raise InputError(f"checkpoint: {printable(str(path))[:60]!r} is no name of a file ({reason})") from None
 
 
 def before(place: Path) -> Path:

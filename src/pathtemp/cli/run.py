@@ -8,6 +8,7 @@ import math
 from pathlib import Path
 from typing import Any
 
+from pathtemp.atomic import new_file
 from pathtemp.checkpoint.file import before, place_of, read_last
 from pathtemp.checkpoint.resume import resume
 from pathtemp.cli import NOT_CONVERGED
@@ -17,7 +18,7 @@ from pathtemp.errors import InputError
 from pathtemp.fit import Fit
 from pathtemp.model import Model
 from pathtemp.settings import DEFAULT, PAPER
-from pathtemp.storage import load, new_file
+from pathtemp.storage import load
 from pathtemp.tempering import temper
 
 
