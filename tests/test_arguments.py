@@ -191,3 +191,10 @@ def test_what_is_right_is_let_through() -> None:
     with pytest.warns(UserWarning, match="extrapolated"):
         assert float(marginal().cdf(INF).value) == pytest.approx(1.0, abs=1e-3)
     assert fit_of(MODEL).summary(rows=0)
+
+
+def test_settings_hold_plain_values_whatever_they_were_given_as() -> None:
+    """So that any of them can be written to a file and read again."""
+    assert Settings(chains=jnp.int32(8), acceptance=np.float32(0.5)) == Settings(chains=8, acceptance=0.5)  # type: ignore[arg-type]
+    assert type(Settings(chains=np.int64(8)).chains) is int
+    assert LadderSettings(ladder=np.array([0.0, 0.5, 1.0])).ladder == (0.0, 0.5, 1.0)  # type: ignore[arg-type]

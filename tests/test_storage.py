@@ -163,7 +163,7 @@ def rewrite(old: str, new: str):
     def edit(arrays):
         text = arrays["pathtemp/record"].tobytes().decode()
         assert old in text
-        arrays["pathtemp/record"] = np.frombuffer(text.replace(old, new).encode(), np.uint8)
+        arrays["pathtemp/record"] = np.frombuffer(text.replace(old, new, 1).encode(), np.uint8)
 
     return edit
 

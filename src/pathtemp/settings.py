@@ -76,9 +76,9 @@ class Settings:
         if self.iterations % 4:
             raise InputError(f"iterations: it must be a multiple of 4, and is {self.iterations}")
         for name in ("acceptance", "anneal_ess", "adapt_least", "adapt_share"):
-            share(name, getattr(self, name))
+            object.__setattr__(self, name, share(name, getattr(self, name)))
         for name in ("log_z_se", "rhat"):
-            positive_number(name, getattr(self, name))
+            object.__setattr__(self, name, positive_number(name, getattr(self, name)))
 
     def leapfrogs_in(self, dim: int) -> int:
         """Largest number of leapfrog steps in ``dim`` dimensions.
@@ -151,8 +151,8 @@ class PaperSettings:
     def __post_init__(self) -> None:
         # With kernels or grid points fewer than two there is no curve to fit, and R-hat takes four draws a half.
         _check_whole(self, chains=1, draws=8, adaptations=1, kernels=1, grid=2, max_depth=1)
-        positive_number("khat", self.khat)
-        yes_or_no("stop", self.stop)
+        object.__setattr__(self, "khat", positive_number("khat", self.khat))
+        object.__setattr__(self, "stop", yes_or_no("stop", self.stop))
 
     def replace(self, **changes: Any) -> PaperSettings:
         """A copy with some fields changed."""
@@ -191,10 +191,11 @@ class LadderSettings:
 
     def __post_init__(self) -> None:
         _check_whole(self, chains=1, draws=4, moves=1, adaptations=1, leapfrogs=1)
-        share("acceptance", self.acceptance)
+        object.__setattr__(self, "acceptance", share("acceptance", self.acceptance))
         rungs = finite_array("ladder", self.ladder)
         if rungs.ndim != 1 or len(rungs) < 2 or min(np.diff(rungs)) <= 0 or rungs[0] != 0 or rungs[-1] != 1:
             raise InputError(f"ladder: it must increase from 0 to 1, and is {shown(self.ladder)}")
+        object.__setattr__(self, "ladder", tuple(rungs.tolist()))
 
     def replace(self, **changes: Any) -> LadderSettings:
         """A copy with some fields changed.
@@ -206,11 +207,11 @@ class LadderSettings:
 
 
 def _check_whole(settings: Any, **least: int) -> None:
-    """Raise unless fields are whole numbers of at least so much, or None where their default is."""
+    """Raise unless fields are whole numbers of at least so much, or None where their default is; make them ints."""
     for name, lowest in least.items():
         value = getattr(settings, name)
         if not (value is None and getattr(type(settings), name) is None):
-            whole_number(name, value, least=lowest)
+            object.__setattr__(settings, name, whole_number(name, value, least=lowest))
 
 
 DEFAULT = Settings()
