@@ -122,9 +122,9 @@ def test_same_seed_same_run_and_draws_are_the_last() -> None:
 
 
 def test_khat_stops_the_loop() -> None:
-    """At the first adaptation whose k-hat is below the limit, which here is that of the third."""
+    """At the first adaptation whose k-hat is below the limit, which here is that of the third, if positive."""
     full = [record.khat for record in easy_run(0).history]
-    limit = float(np.nextafter(full[2], np.inf))
+    limit = max(float(np.nextafter(full[2], np.inf)), 1e-3)
     stopped = run_paper(easy().model, seed=0, settings=SHORT.replace(stop=True, khat=limit))
     first = int(np.argmax(np.array(full) < limit))
     assert [record.khat for record in stopped.history] == full[: first + 1]

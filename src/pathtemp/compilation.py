@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from collections import OrderedDict
@@ -12,6 +13,12 @@ from typing import Any
 
 import jax
 import numpy as np
+
+from pathtemp.environment import check_environment
+from pathtemp.errors import InputError
+from pathtemp.private import private_folder
+
+log = logging.getLogger("pathtemp.compilation")
 
 MOST_PROGRAMS = 32
 """Compiled programs kept in memory; the least recently used goes first."""
@@ -64,11 +71,21 @@ def _shapes(tree: Any) -> Hashable:
 
 
 def use_compilation_cache() -> None:
-    """Keep compiled programs between sessions, unless the user has set JAX's cache, or PATHTEMP_CACHE to nothing."""
+    """Keep compiled programs between sessions, unless the user has set JAX's cache, or PATHTEMP_CACHE to nothing.
+
+    Every run begins here, so that a process in which nothing can be compiled is told of here as well.
+    """
+    check_environment()
     folder = os.environ.get("PATHTEMP_CACHE")
     if jax.config.jax_compilation_cache_dir is not None or folder == "":  # type: ignore[attr-defined]
         return
     home = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     root = Path(folder) if folder else Path(home) / "pathtemp"
+    try:
+        private_folder(root / "xla")
+    except InputError as error:
+        # What lies there is run, so that a folder of someone else is worth no time saved.
+        log.warning("%s; programs are compiled anew in every session", error)
+        return
     jax.config.update("jax_compilation_cache_dir", str(root / "xla"))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.3)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from copy import deepcopy
 from typing import Any
 
@@ -89,6 +90,19 @@ def run(engine: Counting, schedule: Schedule, **how: Any) -> tuple[Fit, Driver]:
     return made.carry_out(), made
 
 
+class Kept:
+    """Copies of the state after every round."""
+
+    def __init__(self) -> None:
+        self.states: list[Mapping[str, Any]] = []
+
+    def __call__(self, state: Mapping[str, Any]) -> None:
+        self.states.append(deepcopy(state))
+
+    def held(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
+
 def lines(fit: Fit) -> list[tuple[Any, ...]]:
     """The history but for the arrays of its curves."""
     return [(r.phase, r.gradients, r.tours, r.log_z, r.curve is None) for r in fit.history]
@@ -134,11 +148,11 @@ def test_a_run_until_done_ends_when_everything_is_there() -> None:
 
 
 def test_any_round_can_be_gone_on_from() -> None:
-    kept: list[Mapping[str, Any]] = []
+    kept = Kept()
     engine = Counting(restarts_at=(2,))
-    fit, made = run(engine, engine.schedule(2_000), keep=lambda state: kept.append(deepcopy(state)))
-    assert len(kept) == len(engine.done) - 3  # not after preparing, and freezing is the end of a round
-    for state in kept:
+    fit, made = run(engine, engine.schedule(2_000), keep=kept)
+    assert len(kept.states) == len(engine.done) - 3  # not after preparing, and freezing is the end of a round
+    for state in kept.states:
         other = Counting(restarts_at=(2,))
         again = Driver(other, other.schedule(1.0), model=odd_model(), progress=Silent())
         restore(again, state)

@@ -11,12 +11,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from pathtemp import divide
 from pathtemp._types import Array
 from pathtemp.checkpoint.cover import with_kept_cover
 from pathtemp.checkpoint.file import place_of, read_last
 from pathtemp.checkpoint.rebuild import rebuilt
 from pathtemp.compilation import use_compilation_cache
-from pathtemp.divide import Target, margin_engine, starts_of
 from pathtemp.engines.default.engine import TemperEngine, TemperPlan
 from pathtemp.engines.driver import go_on
 from pathtemp.engines.paper.engine import PaperEngine, PaperPlan
@@ -128,9 +128,9 @@ def _engine(
             "target_marginal: give the function that the run had, and nothing where it had a name; this checkpoint's "
             f"is {plan.target_marginal!r}"
         )
-    target: Target = plan.target_marginal if target_marginal is None else target_marginal
-    starts = starts_of(model, plan.settings, plan.seed)
-    return margin_engine(model, plan, plan.margin if margin is None else margin, target, starts)(starts)
+    target: divide.Target = plan.target_marginal if target_marginal is None else target_marginal
+    starts = divide.starts_of(model, plan.settings, plan.seed)
+    return divide.margin_engine(model, plan, plan.margin if margin is None else margin, target, starts)(starts)
 
 
 def _check_given(plan: Any, **given: Any) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 from pathtemp.checkpoint.cover import cover_of
 from pathtemp.checkpoint.file import write
+from pathtemp.checkpoint.lock import working
 from pathtemp.fit import library_versions
 from pathtemp.model import Model
 
@@ -31,6 +33,10 @@ class Writer:
         known = {"name": model.name, "dim": model.dim, "versions": library_versions(), "recipe": model.recipe}
         self._model = known | cover_of(model)
         self._failed = False
+
+    def held(self) -> AbstractContextManager[None]:
+        """Hold the file, so that no other run writes it."""
+        return working(self._place)
 
     def __call__(self, state: Mapping[str, Any]) -> None:
         """Write the state between two rounds."""

@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from pathtemp.engines.interrupts import Interrupts, Stopped
 from pathtemp.engines.protocol import Engine, Line, Schedule
@@ -31,8 +31,17 @@ SPARE = 1.1
 MOST_CURVES = 64
 """Records of the history that hold a curve."""
 
-Keep = Callable[[Mapping[str, Any]], None]
-"""Takes the state between two rounds, to keep it in a file."""
+
+class Keep(Protocol):
+    """Keeps the state between two rounds in a file."""
+
+    def __call__(self, state: Mapping[str, Any]) -> None:
+        """Keep a state."""
+        ...
+
+    def held(self) -> AbstractContextManager[None]:
+        """Hold the file, so that no other run writes it."""
+        ...
 
 
 @persistent("schedule", "history", "prepared", "adapted", "frozen", "burnt_in", "kept_back", "engine")
@@ -128,7 +137,7 @@ class Driver:
         more = "" if self._keep is None else "; pt.resume goes on from the rounds before once it is mended"
         stopped = False
         try:
-            with self._interrupts.heard(), naming(self._model, more=more):
+            with self._held(), self._interrupts.heard(), naming(self._model, more=more):
                 self._rounds()
         except Stopped:
             stopped = True
@@ -138,6 +147,9 @@ class Driver:
         checks = (*([self._unfinished()] if stopped else []), *fit.diagnostics.checks)
         continuation = self if self.engine.extended_by else None
         return replace(fit, diagnostics=replace(fit.diagnostics, checks=checks), continuation=continuation)
+
+    def _held(self) -> AbstractContextManager[None]:
+        return nullcontext() if self._keep is None else self._keep.held()
 
     def _rounds(self) -> None:
         """The loop."""

@@ -178,13 +178,14 @@ class PaperMarginEngine(Engine):
         """What the adaptations so far give."""
         last, (grid, _) = self.rounds[-1], self.smoothed(self.rounds)
         along, log_weight = self._along()
+        lam = np.asarray(last.lam)
         run = MarginRun(
             margin=self._margin,
             restricted=self._interval is not None,
             posterior=thinned(along, log_weight, seed=self._plan.seed),
             along=along,
             log_weight=log_weight,
-            path={"lam": np.asarray(last.lam), "delta": np.asarray(last.u)},
+            path={"a": (lam - grid[0]) / (grid[-1] - grid[0]), "lam": lam, "delta": np.asarray(last.u)},
             lam=grid,
             curves=curves_of(self.rounds, grid),
             evidence=LogEvidence(float("nan"), float("nan")),
