@@ -19,10 +19,10 @@ from experiments.methods import COLOURS
 from pathtemp._types import Array, FloatArray
 from pathtemp.draws import draws_dataset
 from pathtemp.engines.paper.engine import compile_adaptation
+from pathtemp.engines.paper.trace import PaperTrace, log_z_curve, path_nodes
 from pathtemp.layout import Layout
 from pathtemp.links import CubicLink
 from pathtemp.model import Model
-from pathtemp.paper_trace import PaperTrace, log_z_curve, path_nodes
 from pathtemp.pseudoprior import Kernels
 from pathtemp.settings import PAPER
 from pathtemp.verdict.draws import rhat_ess

@@ -14,7 +14,7 @@ import pytest
 from scipy.special import logsumexp
 
 from pathtemp._types import FloatArray
-from pathtemp.anneal import (
+from pathtemp.engines.default.anneal import (
     LOST,
     Level,
     MovesShape,

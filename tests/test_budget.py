@@ -11,7 +11,7 @@ import pytest
 from tempered import problem, unsampled_model
 
 import pathtemp as pt
-from pathtemp.anneal import MovesShape, anneal, equilibrate
+from pathtemp.engines.default.anneal import MovesShape, anneal, equilibrate
 from pathtemp.model import Model
 from pathtemp.modes.search import Search
 from pathtemp.paths.geometric import GeometricPath

@@ -6,9 +6,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from pathtemp.engines.default.chains import Chains
+from pathtemp.engines.default.learner import from_record
 from pathtemp.kernels.rounds import Record, initial_state
 from pathtemp.kernels.transported_hmc import ChainState
-from pathtemp.learner import from_record
 from pathtemp.settings import DEFAULT
 from pathtemp.testing import gaussian_scale
 

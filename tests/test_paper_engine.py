@@ -13,12 +13,12 @@ from tempered import assert_mean, easy, first_that
 from pathtemp.engines.driver import carry_out
 from pathtemp.engines.paper import engine as paper
 from pathtemp.engines.paper.engine import PaperEngine, PaperPlan
+from pathtemp.engines.progress import Progress, Silent
 from pathtemp.errors import InputError
 from pathtemp.fit import Fit
 from pathtemp.links import CubicLink
 from pathtemp.model import Model
 from pathtemp.paths.geometric import GeometricPath
-from pathtemp.progress import Progress, Silent
 from pathtemp.pseudoprior import Kernels
 from pathtemp.run import RoundRecord, Run
 from pathtemp.settings import PAPER, PaperSettings

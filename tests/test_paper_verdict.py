@@ -7,9 +7,9 @@ from dataclasses import replace
 import jax.numpy as jnp
 import numpy as np
 
+from pathtemp.engines.paper.trace import PaperTrace, log_z_curve
+from pathtemp.engines.paper.verdict import diagnose
 from pathtemp.links import CubicLink
-from pathtemp.paper_trace import PaperTrace, log_z_curve
-from pathtemp.paper_verdict import diagnose
 from pathtemp.run import Diagnostics, Rejections
 from pathtemp.settings import PAPER
 

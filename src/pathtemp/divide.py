@@ -18,6 +18,7 @@ from pathtemp.engines.path.chains import check_budget
 from pathtemp.engines.path.margin import MarginEngine
 from pathtemp.engines.path.plans import MarginPlan
 from pathtemp.engines.path.targets import TargetMarginal
+from pathtemp.engines.progress import Progress, display
 from pathtemp.errors import InputError
 from pathtemp.evaluate import energies_of, exact_draws
 from pathtemp.inputs import check_density, check_size, starts
@@ -25,7 +26,6 @@ from pathtemp.margin_fit import MarginFit
 from pathtemp.model import Model
 from pathtemp.paths.geometric import GeometricPath
 from pathtemp.paths.margin import Margin, MarginPath, margin_path
-from pathtemp.progress import Progress, display
 from pathtemp.seeds import Draws, seed_word
 from pathtemp.settings import DEFAULT, PaperSettings, Settings
 
@@ -115,7 +115,7 @@ def divide_and_conquer(
         ``pt.settings.DEFAULT``, or ``pt.settings.PAPER`` for the paper's own engine: joint NUTS, path sampling by cells
         and kernels; it stops by k-hat.
     progress
-        A progress bar, or an object with the methods of :class:`pathtemp.progress.Progress`.
+        A progress bar, or an object with the methods of :class:`pathtemp.engines.progress.Progress`.
     checkpoint
         File, or folder, for the whole state of the run, written after every round; ``pt.resume(path, model)`` goes on
         from it. For one margin at a time.

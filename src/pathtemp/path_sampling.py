@@ -17,10 +17,10 @@ from pathtemp.engines.driver import carry_out, new_checkpoint
 from pathtemp.engines.path.chains import check_budget
 from pathtemp.engines.path.function import MARGINALS, FunctionEngine
 from pathtemp.engines.path.plans import PathPlan
+from pathtemp.engines.progress import Progress, display
 from pathtemp.errors import InputError
 from pathtemp.fit import Fit
 from pathtemp.paths.function import LogPath
-from pathtemp.progress import Progress, display
 from pathtemp.seeds import Stream, rng, seed_word
 from pathtemp.settings import DEFAULT, Settings
 

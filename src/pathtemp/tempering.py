@@ -17,12 +17,12 @@ from pathtemp.compilation import use_compilation_cache
 from pathtemp.engines.default.engine import FEWEST_ROUNDS, MOST_GRADIENTS, TemperEngine, TemperPlan
 from pathtemp.engines.default.modes import LEAST_SEARCH
 from pathtemp.engines.driver import carry_out, new_checkpoint
+from pathtemp.engines.progress import Progress, display
 from pathtemp.errors import InputError
 from pathtemp.fit import Fit
 from pathtemp.inputs import check_model, starts
 from pathtemp.model import Model, the_model
 from pathtemp.modes.reference import LEAST_GRADIENTS, with_reference
-from pathtemp.progress import Progress, display
 from pathtemp.seeds import seed_word
 from pathtemp.settings import DEFAULT, PaperSettings, Settings
 
@@ -82,7 +82,7 @@ def temper(
     settings
         ``pt.settings.DEFAULT``, or ``pt.settings.PAPER`` for the paper's own engine.
     progress
-        A progress bar, or an object with the methods of :class:`pathtemp.progress.Progress`.
+        A progress bar, or an object with the methods of :class:`pathtemp.engines.progress.Progress`.
     checkpoint
         File, or folder, for the whole state of the run, written after every round; ``pt.resume`` goes on from it.
         Without one, too, Ctrl-C gives the fit of the rounds so far, with a verdict that says so.

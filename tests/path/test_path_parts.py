@@ -10,9 +10,9 @@ import pytest
 
 from pathtemp.engines.path.chains import PathChains
 from pathtemp.engines.path.estimates import Curves, groups_of, path_sampled
-from pathtemp.engines.path.learn import Chart, flat_chart, refine, to_z
 from pathtemp.engines.path.search import search
 from pathtemp.engines.path.targets import TargetMarginal
+from pathtemp.engines.path.transport import Chart, flat_chart, refine, to_z
 from pathtemp.engines.path.weights import thinned
 from pathtemp.engines.path.widen import edge_noise, tail_masses, wanted_interval
 from pathtemp.grouping import MOST_GROUPS

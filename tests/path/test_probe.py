@@ -12,9 +12,9 @@ import pytest
 from scipy import stats
 
 from pathtemp.engines.path.chains import CELLS, PathChains
-from pathtemp.engines.path.learn import flat_chart
 from pathtemp.engines.path.probe import PLACES, mass_beyond
 from pathtemp.engines.path.targets import TargetMarginal
+from pathtemp.engines.path.transport import flat_chart
 from pathtemp.paths.function import FunctionPath
 from pathtemp.run import Counts
 from pathtemp.settings import Settings

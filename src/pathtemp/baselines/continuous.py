@@ -10,11 +10,11 @@ from pathtemp.compilation import use_compilation_cache
 from pathtemp.curve import LogZ
 from pathtemp.engines.driver import carry_out
 from pathtemp.engines.paper.engine import NextPrior, PaperEngine, PaperPlan, Rule
+from pathtemp.engines.paper.trace import PaperTrace, log_z_curve
+from pathtemp.engines.progress import Silent
 from pathtemp.fit import Fit
 from pathtemp.inputs import check_model, starts
 from pathtemp.model import Model
-from pathtemp.paper_trace import PaperTrace, log_z_curve
-from pathtemp.progress import Silent
 from pathtemp.run import Check
 from pathtemp.seeds import seed_word
 from pathtemp.settings import PaperSettings

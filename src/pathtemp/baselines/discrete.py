@@ -16,6 +16,8 @@ from pathtemp.baselines.verdict import diagnose
 from pathtemp.compilation import compiled_once, use_compilation_cache
 from pathtemp.curve import LogZ
 from pathtemp.engines.driver import carry_out
+from pathtemp.engines.paper.verdict import tours
+from pathtemp.engines.progress import Silent
 from pathtemp.engines.protocol import Engine, Host, Line, Schedule
 from pathtemp.errors import InputError
 from pathtemp.estimators.estimate import Estimate
@@ -24,9 +26,7 @@ from pathtemp.fit import Fit
 from pathtemp.inputs import check_model, starts
 from pathtemp.links import CubicLink
 from pathtemp.model import Model
-from pathtemp.paper_verdict import tours
 from pathtemp.paths.geometric import LOG_ZERO, GeometricPath
-from pathtemp.progress import Silent
 from pathtemp.run import Counts, Rejections, RoundRecord, Run
 from pathtemp.seeds import seed_word
 from pathtemp.settings import LADDER, LadderSettings

@@ -10,10 +10,10 @@ import numpy as np
 from pathtemp._types import FloatArray
 from pathtemp.baselines.continuous import continuous_tempering
 from pathtemp.curve import LogZ
+from pathtemp.engines.paper.trace import PaperTrace, path_nodes
 from pathtemp.fit import Fit
 from pathtemp.links import A_MAX, A_MIN
 from pathtemp.model import Model
-from pathtemp.paper_trace import PaperTrace, path_nodes
 from pathtemp.pseudoprior import Kernels, PseudoPrior
 from pathtemp.settings import PAPER, PaperSettings
 

@@ -8,10 +8,10 @@ import numpy as np
 
 from pathtemp.baselines.continuous import continuous_tempering
 from pathtemp.curve import LogZ
+from pathtemp.engines.paper.trace import PaperTrace, log_z_curve, path_nodes
 from pathtemp.errors import InputError
 from pathtemp.fit import Fit
 from pathtemp.model import Model
-from pathtemp.paper_trace import PaperTrace, log_z_curve, path_nodes
 from pathtemp.pseudoprior import Kernels
 from pathtemp.settings import PAPER, PaperSettings
 

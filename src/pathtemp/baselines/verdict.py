@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pathtemp._types import FloatArray
+from pathtemp.engines.paper.verdict import LEAST_ACCEPTANCE, LEAST_ESS, tours
 from pathtemp.estimators.estimate import Estimate
-from pathtemp.paper_verdict import LEAST_ACCEPTANCE, LEAST_ESS, tours
 from pathtemp.run import Diagnostics, Rejections
 from pathtemp.verdict import draws as gates
 from pathtemp.verdict import travel

@@ -22,6 +22,7 @@ from pathtemp.engines.driver import go_on
 from pathtemp.engines.paper.engine import PaperEngine, PaperPlan
 from pathtemp.engines.path.function import FunctionEngine
 from pathtemp.engines.path.plans import MarginPlan, PathPlan
+from pathtemp.engines.progress import Progress, display
 from pathtemp.engines.protocol import Engine
 from pathtemp.errors import InputError
 from pathtemp.fit import Fit, library_versions
@@ -29,7 +30,6 @@ from pathtemp.model import Model, the_model
 from pathtemp.path_sampling import check_path
 from pathtemp.paths.function import LogPath
 from pathtemp.paths.margin import Margin
-from pathtemp.progress import Progress, display
 
 
 def resume(

@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from pathtemp.engines.interrupts import Interrupts, Stopped
+from pathtemp.engines.progress import Progress
 from pathtemp.engines.protocol import Engine, Line, Schedule
 from pathtemp.errors import InputError
 from pathtemp.fit import Fit
 from pathtemp.inputs import naming
 from pathtemp.io.persistent import persistent, restore, state_of
 from pathtemp.model import Model
-from pathtemp.progress import Progress
 from pathtemp.run import Check, RoundRecord
 from pathtemp.verdict.travel import check_finished
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 from pathtemp.curve import LogZ
+from pathtemp.engines.progress import Progress
 from pathtemp.errors import InputError
 from pathtemp.fit import Fit
 from pathtemp.io.persistent import storable
-from pathtemp.progress import Progress
 from pathtemp.run import Counts, RoundRecord
 
 

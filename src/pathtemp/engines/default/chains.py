@@ -12,9 +12,21 @@ import jax.numpy as jnp
 import numpy as np
 
 from pathtemp._types import FloatArray, HostArray
-from pathtemp.anneal import Level, MovesShape, anneal, chart_of, equilibrate, make_moves
 from pathtemp.compilation import compiled_once
 from pathtemp.curve import LogZ
+from pathtemp.engines.default.anneal import Level, MovesShape, anneal, chart_of, equilibrate, make_moves
+from pathtemp.engines.default.learner import (
+    Pool,
+    adapt_legs,
+    adapt_step,
+    cells_for,
+    fit_kernel,
+    from_level,
+    mean_log_scale,
+    path_length,
+    with_leg_steps,
+)
+from pathtemp.engines.default.transport import FULL_DIM
 from pathtemp.errors import InfiniteDensity
 from pathtemp.io.persistent import persistent
 from pathtemp.kernels.legs import Legs
@@ -29,18 +41,6 @@ from pathtemp.kernels.rounds import (
     restart,
 )
 from pathtemp.kernels.transported_hmc import ChainState, KernelParameters
-from pathtemp.learn import FULL_DIM
-from pathtemp.learner import (
-    Pool,
-    adapt_legs,
-    adapt_step,
-    cells_for,
-    fit_kernel,
-    from_level,
-    mean_log_scale,
-    path_length,
-    with_leg_steps,
-)
 from pathtemp.links import BASE_END, TARGET_START, MetricLink, folded_at, host_unit
 from pathtemp.model import Model
 from pathtemp.paths.geometric import GeometricPath

@@ -16,6 +16,7 @@ import numpy as np
 from pathtemp._types import FloatArray
 from pathtemp.curve import LogZ, unknown
 from pathtemp.engines.default.chains import Chains
+from pathtemp.engines.default.learner import Pool, from_record
 from pathtemp.engines.default.modes import ModeSearch
 from pathtemp.engines.default.trace import KHAT_POINTS, Trace
 from pathtemp.engines.default.verdict import Seen, all_drawn, early_targets, judge, target_draws
@@ -25,7 +26,6 @@ from pathtemp.evaluate import agree, energies_of
 from pathtemp.fit import Fit
 from pathtemp.io.persistent import persistent, storable
 from pathtemp.kernels.rounds import Record
-from pathtemp.learner import Pool, from_record
 from pathtemp.links import TARGET_START
 from pathtemp.model import Model
 from pathtemp.modes.mixture_base import MixtureBase, MixtureSampler

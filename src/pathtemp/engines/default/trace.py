@@ -6,12 +6,12 @@ import numpy as np
 
 from pathtemp._types import FloatArray
 from pathtemp.curve import LogZ
+from pathtemp.engines.default.learner import NO_DENSITY, along_path
 from pathtemp.engines.rows import Rows
 from pathtemp.estimators.khat import khat
 from pathtemp.io.persistent import persistent
 from pathtemp.kernels.rounds import Record
 from pathtemp.kernels.transported_hmc import KernelParameters
-from pathtemp.learner import NO_DENSITY, along_path
 from pathtemp.tours import TargetVisits
 from pathtemp.verdict.travel import BINS
 

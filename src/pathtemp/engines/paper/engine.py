@@ -14,6 +14,8 @@ import numpy as np
 
 from pathtemp._types import Array, Key, Sampler
 from pathtemp.curve import LogZ
+from pathtemp.engines.paper.trace import LINK, PaperTrace, importance_curve, log_z_curve, marginal_khat, path_nodes
+from pathtemp.engines.paper.verdict import diagnose, tours
 from pathtemp.engines.protocol import Engine, Host, Line, Schedule
 from pathtemp.errors import InputError
 from pathtemp.evaluate import agree, energies_of
@@ -22,8 +24,6 @@ from pathtemp.io.persistent import persistent, storable
 from pathtemp.kernels.joint_nuts import Draws, joint_log_density, position_of, run_chain
 from pathtemp.links import CubicLink
 from pathtemp.model import Model
-from pathtemp.paper_trace import LINK, PaperTrace, importance_curve, log_z_curve, marginal_khat, path_nodes
-from pathtemp.paper_verdict import diagnose, tours
 from pathtemp.paths.geometric import GeometricPath
 from pathtemp.pseudoprior import Kernels
 from pathtemp.run import Counts, Rejections, RoundRecord, Run

@@ -11,14 +11,14 @@ import numpy as np
 
 from pathtemp._types import Array, FloatArray, HostArray
 from pathtemp.compilation import compiled_once
-from pathtemp.engines.path.learn import Chart, refine
+from pathtemp.engines.default.learner import adapt_step, along_path
 from pathtemp.engines.path.pool import Pool, Slopes
 from pathtemp.engines.path.search import FEWEST_SEARCH
 from pathtemp.engines.path.targets import TargetMarginal
+from pathtemp.engines.path.transport import Chart, refine
 from pathtemp.errors import InputError
 from pathtemp.io.persistent import persistent
 from pathtemp.kernels.path_rounds import PathParameters, PathRecord, PathShape, PathState, make_round
-from pathtemp.learner import adapt_step, along_path
 from pathtemp.paths.function import FunctionPath
 from pathtemp.run import Counts
 from pathtemp.settings import DEFAULT, Settings

@@ -11,8 +11,8 @@ import numpy as np
 from pathtemp._types import FloatArray
 from pathtemp.curve import LogZ
 from pathtemp.engines.path.chains import CELLS, PathChains
-from pathtemp.engines.path.learn import Chart
 from pathtemp.engines.path.trace import PathTrace
+from pathtemp.engines.path.transport import Chart
 from pathtemp.engines.path.widen import edge_noise, wanted_interval
 from pathtemp.engines.protocol import Engine, Host, Line, Schedule
 from pathtemp.errors import InputError

@@ -13,10 +13,10 @@ from pathtemp.curve import LogZ
 from pathtemp.engines.path.blocks import in_blocks
 from pathtemp.engines.path.chains import CELLS, PathChains
 from pathtemp.engines.path.engine import Found, PathEngine
-from pathtemp.engines.path.learn import flat_chart, refine
 from pathtemp.engines.path.plans import PathPlan
 from pathtemp.engines.path.search import search
 from pathtemp.engines.path.targets import TargetMarginal
+from pathtemp.engines.path.transport import flat_chart, refine
 from pathtemp.engines.path.verdict import judge
 from pathtemp.engines.path.weights import thinned
 from pathtemp.engines.protocol import Host

@@ -13,12 +13,12 @@ from pathtemp.engines.path.blocks import in_blocks
 from pathtemp.engines.path.chains import CELLS, PathChains
 from pathtemp.engines.path.engine import Found, PathEngine
 from pathtemp.engines.path.evidence import log_evidence
-from pathtemp.engines.path.learn import flat_chart, refine
 from pathtemp.engines.path.margin_run import MarginRun, margin_fit
 from pathtemp.engines.path.plans import MarginPlan
 from pathtemp.engines.path.probe import mass_beyond
 from pathtemp.engines.path.search import search
 from pathtemp.engines.path.targets import TargetMarginal
+from pathtemp.engines.path.transport import flat_chart, refine
 from pathtemp.engines.path.verdict import judge
 from pathtemp.engines.path.weights import thinned
 from pathtemp.engines.path.widen import shares, tail_masses

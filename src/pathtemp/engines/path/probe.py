@@ -11,7 +11,7 @@ from scipy.special import logsumexp
 from pathtemp._types import Array, FloatArray
 from pathtemp.compilation import compiled_once
 from pathtemp.engines.path.chains import PathChains
-from pathtemp.engines.path.learn import NODES, to_z
+from pathtemp.engines.path.transport import NODES, to_z
 from pathtemp.kernels.triangular import TriangularTransport
 from pathtemp.paths.function import FunctionPath
 from pathtemp.run import Counts

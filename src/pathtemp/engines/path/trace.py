@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from pathtemp._types import FloatArray
+from pathtemp.engines.default.learner import along_path
 from pathtemp.engines.path.chains import CELLS, STEPS, PathChains
 from pathtemp.engines.path.estimates import Curves, cell_sums, curves_of, rao_blackwell
 from pathtemp.engines.rows import Rows
 from pathtemp.io.persistent import persistent
 from pathtemp.kernels.path_rounds import PathRecord
-from pathtemp.learner import along_path
 from pathtemp.tours import TripCounter
 from pathtemp.verdict.travel import BINS
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from pathtemp._types import FloatArray
 from pathtemp.curve import LogZ
-from pathtemp.paper_trace import PaperTrace, path_nodes
+from pathtemp.engines.paper.trace import PaperTrace, path_nodes
 from pathtemp.run import Diagnostics, Rejections
 from pathtemp.settings import PaperSettings
 from pathtemp.tours import TripCounter

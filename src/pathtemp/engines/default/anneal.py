@@ -19,12 +19,12 @@ from scipy.stats import rankdata
 
 from pathtemp import seeds
 from pathtemp._types import Array, FloatArray, IntArray
+from pathtemp.engines.default.transport import fit_transport, median_spread, shrink_scales
 from pathtemp.io.persistent import storable
 from pathtemp.kernels import hmc
 from pathtemp.kernels.rejected import Rejected, code_of, point_of
 from pathtemp.kernels.transport import AffineMap, Transport
 from pathtemp.kernels.transported_hmc import jitter
-from pathtemp.learn import fit_transport, median_spread, shrink_scales
 from pathtemp.paths.geometric import LOG_ZERO, GeometricPath, as_energies, log_density
 from pathtemp.run import Counts
 from pathtemp.seeds import KeyStream, Stream, stream_key

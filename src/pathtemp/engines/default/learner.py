@@ -9,7 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from pathtemp._types import FloatArray, HostArray
-from pathtemp.anneal import Level
+from pathtemp.engines.default.anneal import Level
+from pathtemp.engines.default.transport import fit_transport
 from pathtemp.errors import SamplingError
 from pathtemp.estimators.mbar import mbar
 from pathtemp.io.persistent import persistent, storable
@@ -17,7 +18,6 @@ from pathtemp.kernels.lam_given_theta import PseudoPrior
 from pathtemp.kernels.rounds import Record
 from pathtemp.kernels.transport import Transport
 from pathtemp.kernels.transported_hmc import KernelParameters
-from pathtemp.learn import fit_transport
 from pathtemp.links import MetricLink, metric_nodes, thermodynamic_length
 from pathtemp.paths.geometric import LOG_ZERO
 from pathtemp.seeds import Stream, rng
