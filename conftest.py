@@ -22,7 +22,8 @@ import numpy as np
 import pytest
 from _pytest.doctest import DoctestItem
 
-from pathtemp import compilation, seeds
+from pathtemp import seeds
+from pathtemp.kernels import compilation
 
 RUNS = re.compile(r"\b(\w*temper(ing)?|divide_and_conquer|path_sample|resume|run_paper|run_chain|nuts|from_numpyro)\(")
 """Calls that run an engine: a doctest with one compiles for seconds, and is slow."""

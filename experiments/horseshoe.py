@@ -21,9 +21,9 @@ from pathtemp.draws import draws_dataset
 from pathtemp.engines.paper.engine import compile_adaptation
 from pathtemp.engines.paper.trace import PaperTrace, log_z_curve, path_nodes
 from pathtemp.layout import Layout
-from pathtemp.links import CubicLink
 from pathtemp.model import Model
-from pathtemp.pseudoprior import Kernels
+from pathtemp.paths.links import CubicLink
+from pathtemp.paths.pseudoprior import Kernels
 from pathtemp.settings import PAPER
 from pathtemp.verdict.draws import rhat_ess
 

@@ -17,7 +17,7 @@ from pathtemp._types import FloatArray
 from pathtemp.engines.paper.engine import compile_adaptation
 from pathtemp.engines.paper.trace import PaperTrace, integrate, path_nodes, tie
 from pathtemp.estimators import path_sampling
-from pathtemp.pseudoprior import Kernels
+from pathtemp.paths.pseudoprior import Kernels
 from pathtemp.settings import PAPER
 from pathtemp.testing.beta_binomial import CASES
 

@@ -11,8 +11,8 @@ import numpy as np
 from pathtemp.curve import LogZ
 from pathtemp.fit import Fit
 from pathtemp.layout import Layout
-from pathtemp.links import CubicLink
 from pathtemp.model import Model
+from pathtemp.paths.links import CubicLink
 from pathtemp.run import Check, Counts, Diagnostics, RoundRecord, Run
 from pathtemp.settings import Settings
 from pathtemp.testing import Problem, cauchy_pair

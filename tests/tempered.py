@@ -15,7 +15,7 @@ import numpy as np
 import numpyro.distributions as dist
 
 import pathtemp as pt
-from pathtemp.compilation import use_compilation_cache
+from pathtemp.kernels.compilation import use_compilation_cache
 from pathtemp.layout import Layout
 from pathtemp.model import Model
 from pathtemp.model import model as join

@@ -12,7 +12,7 @@ import pytest
 
 import pathtemp as pt
 from pathtemp import environment
-from pathtemp.compilation import use_compilation_cache
+from pathtemp.kernels.compilation import use_compilation_cache
 
 BASE = pt.normal(0.0, 2.0, shape=(1,))
 

@@ -16,10 +16,10 @@ from pathtemp.engines.paper.engine import PaperEngine, PaperPlan
 from pathtemp.engines.progress import Progress, Silent
 from pathtemp.errors import InputError
 from pathtemp.fit import Fit
-from pathtemp.links import CubicLink
 from pathtemp.model import Model
 from pathtemp.paths.geometric import GeometricPath
-from pathtemp.pseudoprior import Kernels
+from pathtemp.paths.links import CubicLink
+from pathtemp.paths.pseudoprior import Kernels
 from pathtemp.run import RoundRecord, Run
 from pathtemp.settings import PAPER, PaperSettings
 from pathtemp.testing import Problem, beta_binomial, gaussian_mixture

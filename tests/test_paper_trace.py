@@ -15,8 +15,8 @@ from pathtemp._types import LogDensity
 from pathtemp.engines.paper.engine import next_pseudo_prior
 from pathtemp.engines.paper.trace import PaperTrace, importance_curve, log_z_curve, marginal_khat, path_nodes
 from pathtemp.estimators.path_sampling import path_sampling
-from pathtemp.links import CubicLink
-from pathtemp.pseudoprior import Kernels
+from pathtemp.paths.links import CubicLink
+from pathtemp.paths.pseudoprior import Kernels
 from pathtemp.testing import Problem, beta_binomial, uniform_supports
 from pathtemp.testing.calibration import ENOUGH, assert_close, assert_scores
 

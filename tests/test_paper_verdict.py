@@ -9,7 +9,7 @@ import numpy as np
 
 from pathtemp.engines.paper.trace import PaperTrace, log_z_curve
 from pathtemp.engines.paper.verdict import diagnose
-from pathtemp.links import CubicLink
+from pathtemp.paths.links import CubicLink
 from pathtemp.run import Diagnostics, Rejections
 from pathtemp.settings import PAPER
 

@@ -12,7 +12,6 @@ import numpy as np
 
 from pathtemp._types import FloatArray
 from pathtemp.arguments import a_kind_of, interval_of, positive_number, shown
-from pathtemp.compilation import use_compilation_cache
 from pathtemp.engines.driver import carry_out, new_checkpoint
 from pathtemp.engines.path.chains import check_budget
 from pathtemp.engines.path.margin import MarginEngine
@@ -22,6 +21,7 @@ from pathtemp.engines.progress import Progress, display
 from pathtemp.errors import InputError
 from pathtemp.evaluate import energies_of, exact_draws
 from pathtemp.inputs import check_density, check_size, starts
+from pathtemp.kernels.compilation import use_compilation_cache
 from pathtemp.margin_fit import MarginFit
 from pathtemp.model import Model
 from pathtemp.paths.geometric import GeometricPath

@@ -8,8 +8,8 @@ import jax
 import numpy as np
 
 from pathtemp._types import Array, FloatArray, Sampler
-from pathtemp.compilation import compiled_once
 from pathtemp.errors import InfiniteDensity
+from pathtemp.kernels.compilation import compiled_once
 from pathtemp.paths.geometric import HUGE, GeometricPath
 from pathtemp.seeds import KeyStream, stream_key
 

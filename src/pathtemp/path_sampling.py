@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike
 
 from pathtemp._types import FloatArray
 from pathtemp.arguments import a_kind_of, finite_array, interval_of, positive_number, shown, text, whole_number
-from pathtemp.compilation import use_compilation_cache
 from pathtemp.engines.driver import carry_out, new_checkpoint
 from pathtemp.engines.path.chains import check_budget
 from pathtemp.engines.path.function import MARGINALS, FunctionEngine
@@ -20,6 +19,7 @@ from pathtemp.engines.path.plans import PathPlan
 from pathtemp.engines.progress import Progress, display
 from pathtemp.errors import InputError
 from pathtemp.fit import Fit
+from pathtemp.kernels.compilation import use_compilation_cache
 from pathtemp.paths.function import LogPath
 from pathtemp.seeds import Stream, rng, seed_word
 from pathtemp.settings import DEFAULT, Settings

@@ -29,7 +29,7 @@ from pathtemp.frontends.stan import augment, augmented_data, cache_info, clear_c
 from pathtemp.frontends.stan.augment import MARK
 from pathtemp.frontends.stan.data import Data
 from pathtemp.frontends.stan.source import program_path
-from pathtemp.links import A_MAX, A_MIN, CubicLink
+from pathtemp.paths.links import A_MAX, A_MIN, CubicLink
 from pathtemp.settings import PAPER
 
 __all__ = [

@@ -17,7 +17,7 @@ from stationary import ACCEPTED, QUICK, REFUSED, Plant, uniforms_p_value, with_b
 from pathtemp.kernels import margin_nuts as paper
 from pathtemp.layout import Layout
 from pathtemp.paths.margin import Margin, MarginLogQ, SolvedCoordinate
-from pathtemp.pseudoprior import Kernels, PiecewiseLinear
+from pathtemp.paths.pseudoprior import Kernels, PiecewiseLinear
 
 CHAINS, KEPT = 10_000, 6
 LOW, HIGH, SD = -4.0, 4.0, 0.8

@@ -68,7 +68,7 @@ def test_draws_follow_the_density(heavy: bool) -> None:
 
 
 def test_other_modes_compile_nothing() -> None:
-    from pathtemp.compilation import _programs
+    from pathtemp.kernels.compilation import _programs
 
     _, sample = build(heavy=False)
     exact_draws(sample, seed=0, stream=0, count=1)

@@ -12,9 +12,9 @@ from pathtemp.baselines.continuous import continuous_tempering
 from pathtemp.curve import LogZ
 from pathtemp.engines.paper.trace import PaperTrace, path_nodes
 from pathtemp.fit import Fit
-from pathtemp.links import A_MAX, A_MIN
 from pathtemp.model import Model
-from pathtemp.pseudoprior import Kernels, PseudoPrior
+from pathtemp.paths.links import A_MAX, A_MIN
+from pathtemp.paths.pseudoprior import Kernels, PseudoPrior
 from pathtemp.settings import PAPER, PaperSettings
 
 CELLS = 20
@@ -77,7 +77,7 @@ def empirical_curve(
     at, lam
         Positions in a between the flat ends, and lam there, at which the curve is wanted.
 
-    >>> from pathtemp.pseudoprior import PiecewiseLinear
+    >>> from pathtemp.paths.pseudoprior import PiecewiseLinear
     >>> flat = PiecewiseLinear.fit([0.0, 1.0], [0.0, 0.0])
     >>> a = (np.arange(1000) + 0.5) / 1000
     >>> at, lam = path_nodes(2)

@@ -12,7 +12,7 @@ from pathtemp.engines.paper.trace import PaperTrace, log_z_curve, path_nodes
 from pathtemp.errors import InputError
 from pathtemp.fit import Fit
 from pathtemp.model import Model
-from pathtemp.pseudoprior import Kernels
+from pathtemp.paths.pseudoprior import Kernels
 from pathtemp.settings import PAPER, PaperSettings
 
 

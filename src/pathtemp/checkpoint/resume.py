@@ -16,7 +16,6 @@ from pathtemp._types import Array
 from pathtemp.checkpoint.cover import with_kept_cover
 from pathtemp.checkpoint.file import place_of, read_last
 from pathtemp.checkpoint.rebuild import rebuilt
-from pathtemp.compilation import use_compilation_cache
 from pathtemp.engines.default.engine import TemperEngine, TemperPlan
 from pathtemp.engines.driver import go_on
 from pathtemp.engines.paper.engine import PaperEngine, PaperPlan
@@ -26,6 +25,7 @@ from pathtemp.engines.progress import Progress, display
 from pathtemp.engines.protocol import Engine
 from pathtemp.errors import InputError
 from pathtemp.fit import Fit, library_versions
+from pathtemp.kernels.compilation import use_compilation_cache
 from pathtemp.model import Model, the_model
 from pathtemp.path_sampling import check_path
 from pathtemp.paths.function import LogPath

@@ -13,8 +13,8 @@ import numpy as np
 
 from pathtemp._types import Array, FloatArray, Key, LogDensity, Sampler, Variables
 from pathtemp.bases import Automatic, Base, as_base, is_automatic
-from pathtemp.compilation import use_compilation_cache
 from pathtemp.errors import InputError
+from pathtemp.kernels.compilation import use_compilation_cache
 from pathtemp.layout import Layout
 from pathtemp.model import Model, Pointwise
 

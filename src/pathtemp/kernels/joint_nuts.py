@@ -13,9 +13,9 @@ import jax
 import jax.numpy as jnp
 
 from pathtemp._types import Array, Key
-from pathtemp.links import CubicLink
 from pathtemp.paths.geometric import GeometricPath, delta, log_density
-from pathtemp.pseudoprior import PseudoPrior
+from pathtemp.paths.links import CubicLink
+from pathtemp.paths.pseudoprior import PseudoPrior
 
 LINK = CubicLink()
 
@@ -157,7 +157,7 @@ def run_chain(
     link
         lam = f(a).
 
-    >>> from pathtemp.pseudoprior import PiecewiseLinear
+    >>> from pathtemp.paths.pseudoprior import PiecewiseLinear
     >>> path = GeometricPath(lambda x: -0.5 * x @ x, lambda x: -0.5 * (x - 1) @ (x - 1))
     >>> log_c = PiecewiseLinear.fit([0.0, 1.0], [0.0, 0.0])
     >>> chain = run_chain(jax.random.key(0), jnp.zeros(3), log_c, path=path, draws=5)

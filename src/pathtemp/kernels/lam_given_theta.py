@@ -13,7 +13,7 @@ import numpy as np
 
 from pathtemp._types import Array, FloatArray
 from pathtemp.io.persistent import storable
-from pathtemp.links import BASE_END, TARGET_START, MetricLink, fold, interpolate, unit
+from pathtemp.paths.links import BASE_END, TARGET_START, MetricLink, fold, interpolate, unit
 
 
 @storable

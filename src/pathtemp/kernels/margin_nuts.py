@@ -14,7 +14,7 @@ from pathtemp._types import Array
 from pathtemp.io.persistent import storable
 from pathtemp.kernels.joint_nuts import spent_by
 from pathtemp.paths.margin import MarginLogQ
-from pathtemp.pseudoprior import Kernels, PiecewiseLinear
+from pathtemp.paths.pseudoprior import Kernels, PiecewiseLinear
 from pathtemp.seeds import round_key
 
 

@@ -20,8 +20,8 @@ from pathtemp.io.persistent import storable
 from pathtemp.kernels import hmc
 from pathtemp.kernels.lam_given_theta import choose
 from pathtemp.kernels.triangular import TriangularTransport
-from pathtemp.links import fold, interpolate
 from pathtemp.paths.function import FunctionPath
+from pathtemp.paths.links import fold, interpolate
 from pathtemp.seeds import round_key
 
 HALF_LOG_2PI = 0.9189385332046727

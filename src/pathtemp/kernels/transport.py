@@ -15,7 +15,7 @@ from jax.scipy.linalg import solve_triangular
 
 from pathtemp._types import Array
 from pathtemp.io.persistent import storable
-from pathtemp.links import interpolate
+from pathtemp.paths.links import interpolate
 
 
 @jax.tree_util.register_dataclass

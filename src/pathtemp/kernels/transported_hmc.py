@@ -20,8 +20,8 @@ from pathtemp.kernels.lam_given_theta import PseudoPrior
 from pathtemp.kernels.legs import Legs, LegTransport, OneTransport
 from pathtemp.kernels.rejected import Rejected, code_of
 from pathtemp.kernels.transport import Transport
-from pathtemp.links import MetricLink, interpolate, unit
 from pathtemp.paths.geometric import GeometricPath, as_energies, delta, log_density
+from pathtemp.paths.links import MetricLink, interpolate, unit
 
 
 @storable

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pathtemp._types import Array, FloatArray, Key, LogDensity
-from pathtemp.compilation import compiled_once
+from pathtemp.kernels.compilation import compiled_once
 from pathtemp.seeds import KeyStream, stream_key
 
 ROUNDS = (12, 36)

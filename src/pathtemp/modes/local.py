@@ -10,8 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from pathtemp._types import Array, FloatArray, LogDensity
-from pathtemp.compilation import compiled_once
 from pathtemp.io.persistent import storable
+from pathtemp.kernels.compilation import compiled_once
 
 BLOCK = 64
 """Gradients evaluated at once."""

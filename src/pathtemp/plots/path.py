@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pathtemp._types import FloatArray
-from pathtemp.links import A_MAX, A_MIN, BASE_END, TARGET_START
+from pathtemp.paths.links import A_MAX, A_MIN, BASE_END, TARGET_START
 from pathtemp.plots.style import BASE, BETWEEN, ESTIMATE, EXACT, TARGET, axes, central_range, empty, title
 from pathtemp.settings import Settings
 from pathtemp.summary import with_error

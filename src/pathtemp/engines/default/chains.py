@@ -12,7 +12,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from pathtemp._types import FloatArray, HostArray
-from pathtemp.compilation import compiled_once
 from pathtemp.curve import LogZ
 from pathtemp.engines.default.anneal import Level, MovesShape, anneal, chart_of, equilibrate, make_moves
 from pathtemp.engines.default.learner import (
@@ -28,7 +27,9 @@ from pathtemp.engines.default.learner import (
 )
 from pathtemp.engines.default.transport import FULL_DIM
 from pathtemp.errors import InfiniteDensity
+from pathtemp.estimators.tours import Estimates, Masses, against_whole_base, rao_blackwell
 from pathtemp.io.persistent import persistent
+from pathtemp.kernels.compilation import compiled_once
 from pathtemp.kernels.legs import Legs
 from pathtemp.kernels.rejected import Rejected, kinds
 from pathtemp.kernels.rounds import (
@@ -41,13 +42,12 @@ from pathtemp.kernels.rounds import (
     restart,
 )
 from pathtemp.kernels.transported_hmc import ChainState, KernelParameters
-from pathtemp.links import BASE_END, TARGET_START, MetricLink, folded_at, host_unit
 from pathtemp.model import Model
 from pathtemp.paths.geometric import GeometricPath
+from pathtemp.paths.links import BASE_END, TARGET_START, MetricLink, folded_at, host_unit
 from pathtemp.run import Counts, Rejections
 from pathtemp.seeds import Stream, rng
 from pathtemp.settings import Settings
-from pathtemp.tours import Estimates, Masses, against_whole_base, rao_blackwell
 
 LONG_PATH = 20.0
 """Length from which chains are pinned, stratified over lam, before they move freely."""

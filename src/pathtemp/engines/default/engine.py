@@ -22,17 +22,17 @@ from pathtemp.engines.default.trace import KHAT_POINTS, Trace
 from pathtemp.engines.default.verdict import Seen, all_drawn, early_targets, judge, target_draws
 from pathtemp.engines.protocol import Engine, Host, Line, Schedule
 from pathtemp.errors import InputError
+from pathtemp.estimators.tours import TargetVisits, TripCounter
 from pathtemp.evaluate import agree, energies_of
 from pathtemp.fit import Fit
 from pathtemp.io.persistent import persistent, storable
 from pathtemp.kernels.rounds import Record
-from pathtemp.links import TARGET_START
 from pathtemp.model import Model
 from pathtemp.modes.mixture_base import MixtureBase, MixtureSampler
+from pathtemp.paths.links import TARGET_START
 from pathtemp.run import Counts, RoundRecord
 from pathtemp.seeds import seed_word
 from pathtemp.settings import Settings
-from pathtemp.tours import TargetVisits, TripCounter
 from pathtemp.verdict.draws import rhat_ess
 
 REFIT_AT = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)

@@ -18,8 +18,8 @@ from pathtemp.kernels.lam_given_theta import PseudoPrior
 from pathtemp.kernels.rounds import Record
 from pathtemp.kernels.transport import Transport
 from pathtemp.kernels.transported_hmc import KernelParameters
-from pathtemp.links import MetricLink, metric_nodes, thermodynamic_length
 from pathtemp.paths.geometric import LOG_ZERO
+from pathtemp.paths.links import MetricLink, metric_nodes, thermodynamic_length
 from pathtemp.seeds import Stream, rng
 from pathtemp.settings import Marginal
 

@@ -9,10 +9,10 @@ from pathtemp.curve import LogZ
 from pathtemp.engines.default.learner import NO_DENSITY, along_path
 from pathtemp.engines.rows import Rows
 from pathtemp.estimators.khat import khat
+from pathtemp.estimators.tours import TargetVisits
 from pathtemp.io.persistent import persistent
 from pathtemp.kernels.rounds import Record
 from pathtemp.kernels.transported_hmc import KernelParameters
-from pathtemp.tours import TargetVisits
 from pathtemp.verdict.travel import BINS
 
 MOST_POINTS = 2**17

@@ -22,10 +22,10 @@ from pathtemp.evaluate import agree, energies_of
 from pathtemp.fit import Fit
 from pathtemp.io.persistent import persistent, storable
 from pathtemp.kernels.joint_nuts import Draws, joint_log_density, position_of, run_chain
-from pathtemp.links import CubicLink
 from pathtemp.model import Model
 from pathtemp.paths.geometric import GeometricPath
-from pathtemp.pseudoprior import Kernels
+from pathtemp.paths.links import CubicLink
+from pathtemp.paths.pseudoprior import Kernels
 from pathtemp.run import Counts, Rejections, RoundRecord, Run
 from pathtemp.seeds import round_key, seed_word
 from pathtemp.settings import PaperSettings

@@ -17,9 +17,9 @@ from pathtemp.estimators.path_sampling import marginal
 from pathtemp.estimators.support import path_draws
 from pathtemp.io.persistent import storable
 from pathtemp.kernels.joint_nuts import Draws
-from pathtemp.links import CubicLink
 from pathtemp.paths.geometric import LOG_ZERO
-from pathtemp.pseudoprior import PseudoPrior
+from pathtemp.paths.links import CubicLink
+from pathtemp.paths.pseudoprior import PseudoPrior
 
 LINK = CubicLink()
 

@@ -14,9 +14,9 @@ import numpy as np
 from pathtemp._types import FloatArray
 from pathtemp.curve import LogZ
 from pathtemp.engines.paper.trace import PaperTrace, path_nodes
+from pathtemp.estimators.tours import TripCounter
 from pathtemp.run import Diagnostics, Rejections
 from pathtemp.settings import PaperSettings
-from pathtemp.tours import TripCounter
 from pathtemp.verdict import draws as gates
 from pathtemp.verdict import travel
 from pathtemp.verdict.diagnostics import AlongPath, Mixing, diagnostics

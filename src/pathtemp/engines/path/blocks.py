@@ -9,7 +9,7 @@ import jax
 import numpy as np
 
 from pathtemp._types import FloatArray
-from pathtemp.compilation import compiled_once
+from pathtemp.kernels.compilation import compiled_once
 
 BLOCK = 512
 """Points evaluated at once."""

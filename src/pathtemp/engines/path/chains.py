@@ -10,7 +10,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from pathtemp._types import Array, FloatArray, HostArray
-from pathtemp.compilation import compiled_once
 from pathtemp.engines.default.learner import adapt_step, along_path
 from pathtemp.engines.path.pool import Pool, Slopes
 from pathtemp.engines.path.search import FEWEST_SEARCH
@@ -18,6 +17,7 @@ from pathtemp.engines.path.targets import TargetMarginal
 from pathtemp.engines.path.transport import Chart, refine
 from pathtemp.errors import InputError
 from pathtemp.io.persistent import persistent
+from pathtemp.kernels.compilation import compiled_once
 from pathtemp.kernels.path_rounds import PathParameters, PathRecord, PathShape, PathState, make_round
 from pathtemp.paths.function import FunctionPath
 from pathtemp.run import Counts

@@ -22,9 +22,9 @@ from pathtemp.engines.path.weights import thinned
 from pathtemp.engines.protocol import Host
 from pathtemp.fit import Fit
 from pathtemp.layout import Layout
-from pathtemp.links import BASE_END, TARGET_START
 from pathtemp.model import Model
 from pathtemp.paths.function import FunctionPath, LogPath
+from pathtemp.paths.links import BASE_END, TARGET_START
 from pathtemp.run import Counts, RoundRecord, Run
 from pathtemp.seeds import Stream, rng
 

@@ -9,9 +9,9 @@ import numpy as np
 from scipy.special import logsumexp
 
 from pathtemp._types import Array, FloatArray
-from pathtemp.compilation import compiled_once
 from pathtemp.engines.path.chains import PathChains
 from pathtemp.engines.path.transport import NODES, to_z
+from pathtemp.kernels.compilation import compiled_once
 from pathtemp.kernels.triangular import TriangularTransport
 from pathtemp.paths.function import FunctionPath
 from pathtemp.run import Counts

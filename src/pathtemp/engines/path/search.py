@@ -15,10 +15,10 @@ import numpy as np
 
 from pathtemp import seeds
 from pathtemp._types import Array, FloatArray
-from pathtemp.compilation import compiled_once
 from pathtemp.engines.default.transport import median_spread
 from pathtemp.errors import InputError
 from pathtemp.kernels import hmc
+from pathtemp.kernels.compilation import compiled_once
 from pathtemp.kernels.triangular import TriangularMap
 from pathtemp.run import Counts
 from pathtemp.seeds import KeyStream, Stream, stream_key

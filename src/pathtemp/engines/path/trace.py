@@ -9,9 +9,9 @@ from pathtemp.engines.default.learner import along_path
 from pathtemp.engines.path.chains import CELLS, STEPS, PathChains
 from pathtemp.engines.path.estimates import Curves, cell_sums, curves_of, rao_blackwell
 from pathtemp.engines.rows import Rows
+from pathtemp.estimators.tours import TripCounter
 from pathtemp.io.persistent import persistent
 from pathtemp.kernels.path_rounds import PathRecord
-from pathtemp.tours import TripCounter
 from pathtemp.verdict.travel import BINS
 
 MOST_POINTS = 2**17

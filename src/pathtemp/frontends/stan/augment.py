@@ -16,7 +16,7 @@ from pathtemp.frontends.stan.canonical import canonical, distributions, with_mod
 from pathtemp.frontends.stan.increments import AT, FLAT, Rewriter, counterparts, lp_functions
 from pathtemp.frontends.stan.program import Program, parse, without_alternative
 from pathtemp.frontends.stan.source import Source, read_source
-from pathtemp.links import A_MAX, A_MIN
+from pathtemp.paths.links import A_MAX, A_MIN
 
 MARK = "// Joint density of (theta, a), written by `pathtemp augment`."
 

@@ -20,7 +20,7 @@ from pathtemp._types import Array, FloatArray
 from pathtemp.errors import InputError
 from pathtemp.estimators.estimate import increasing, vector
 from pathtemp.io.persistent import storable
-from pathtemp.links import interpolate
+from pathtemp.paths.links import interpolate
 
 RIDGE = 1e-12
 """Ridge on the kernel coefficients, relative to the largest squared singular value of the scaled kernels."""
@@ -43,7 +43,7 @@ class PseudoPrior(Protocol):
 class PiecewiseLinear:
     """log c linear between nodes, so that lam given theta is piecewise exponential.
 
-    On the nodes of a :class:`~pathtemp.links.MetricLink` it is linear in the position s along the path as
+    On the nodes of a :class:`~pathtemp.paths.links.MetricLink` it is linear in the position s along the path as
     well.
 
     Parameters

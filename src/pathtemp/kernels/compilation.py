@@ -18,7 +18,7 @@ from pathtemp.environment import check_environment
 from pathtemp.errors import InputError
 from pathtemp.private import private_folder
 
-log = logging.getLogger("pathtemp.compilation")
+log = logging.getLogger("pathtemp.kernels.compilation")
 
 MOST_PROGRAMS = 32
 """Compiled programs kept in memory; the least recently used goes first."""
