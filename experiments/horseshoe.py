@@ -17,13 +17,13 @@ import pathtemp as pt
 from experiments.common import Experiment, Row, Table, Tables, column, distinct, panels, where
 from experiments.methods import COLOURS
 from pathtemp._types import Array, FloatArray
-from pathtemp.draws import draws_dataset
 from pathtemp.engines.paper.engine import compile_adaptation
 from pathtemp.engines.paper.trace import PaperTrace, log_z_curve, path_nodes
 from pathtemp.layout import Layout
 from pathtemp.model import Model
 from pathtemp.paths.links import CubicLink
 from pathtemp.paths.pseudoprior import Kernels
+from pathtemp.result.draws import draws_dataset
 from pathtemp.settings import PAPER
 from pathtemp.verdict.draws import rhat_ess
 

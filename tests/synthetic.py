@@ -8,12 +8,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pathtemp.curve import LogZ
-from pathtemp.fit import Fit
 from pathtemp.layout import Layout
 from pathtemp.model import Model
 from pathtemp.paths.links import CubicLink
-from pathtemp.run import Check, Counts, Diagnostics, RoundRecord, Run
+from pathtemp.result.curve import LogZ
+from pathtemp.result.fit import Fit
+from pathtemp.result.run import Check, Counts, Diagnostics, RoundRecord, Run
 from pathtemp.settings import Settings
 from pathtemp.testing import Problem, cauchy_pair
 from pathtemp.transforms import Positive

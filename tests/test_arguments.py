@@ -15,7 +15,7 @@ from synthetic import cauchy_fit, fit_of, odd_model
 
 import pathtemp as pt
 from pathtemp import divide, path_sampling, tempering
-from pathtemp.marginal import Marginal
+from pathtemp.result.marginal import Marginal
 from pathtemp.settings import LADDER, LadderSettings, PaperSettings, Settings
 
 LONGEST = 200

@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from pathtemp.run import Check
+from pathtemp.result.run import Check
 from pathtemp.testing.calibration import assert_rate
 from pathtemp.verdict import draws as gates
 from pathtemp.verdict import travel

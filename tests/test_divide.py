@@ -21,7 +21,7 @@ import pathtemp as pt
 from pathtemp.bases import Automatic
 from pathtemp.layout import Layout
 from pathtemp.margin_check import MarginDiagnosis
-from pathtemp.marginal import Estimated, Marginal
+from pathtemp.result.marginal import Estimated, Marginal
 from pathtemp.testing.calibration import ENOUGH, assert_close, assert_rate, assert_scores, combined
 from pathtemp.transforms import Positive
 

@@ -8,10 +8,10 @@ import xarray as xr
 from scipy.special import logit, softmax
 from synthetic import FAILED, diagnostics, fit_of, odd_model
 
-from pathtemp.curve import LogZ
 from pathtemp.errors import InputError
 from pathtemp.evidence import bayes_factor, compare, probability_interval
-from pathtemp.fit import Fit
+from pathtemp.result.curve import LogZ
+from pathtemp.result.fit import Fit
 from pathtemp.testing.calibration import assert_rate
 
 PLAIN, DENSITY_ONLY = fit_of(odd_model()), fit_of(odd_model(exact_base=False))

@@ -5,9 +5,9 @@ import pytest
 import xarray as xr
 from synthetic import FAILED, cauchy_fit, fit_of, odd_model, run_of
 
-from pathtemp.fit import Fit
+from pathtemp.result.fit import Fit
+from pathtemp.result.summary import posterior_table, with_error
 from pathtemp.settings import PAPER
-from pathtemp.summary import posterior_table, with_error
 from pathtemp.testing import cauchy_pair
 
 

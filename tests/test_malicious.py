@@ -25,7 +25,7 @@ from pathtemp.cli import main
 from pathtemp.codec import decode
 from pathtemp.engines.paper.engine import PaperPlan
 from pathtemp.report.page import page
-from pathtemp.run import Check
+from pathtemp.result.run import Check
 from pathtemp.settings import PAPER
 
 mpl.use("Agg")

@@ -15,12 +15,12 @@ from pathtemp.engines.paper import engine as paper
 from pathtemp.engines.paper.engine import PaperEngine, PaperPlan
 from pathtemp.engines.progress import Progress, Silent
 from pathtemp.errors import InputError
-from pathtemp.fit import Fit
 from pathtemp.model import Model
 from pathtemp.paths.geometric import GeometricPath
 from pathtemp.paths.links import CubicLink
 from pathtemp.paths.pseudoprior import Kernels
-from pathtemp.run import RoundRecord, Run
+from pathtemp.result.fit import Fit
+from pathtemp.result.run import RoundRecord, Run
 from pathtemp.settings import PAPER, PaperSettings
 from pathtemp.testing import Problem, beta_binomial, gaussian_mixture
 from pathtemp.testing.calibration import assert_close, assert_rate, assert_scores

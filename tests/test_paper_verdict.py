@@ -10,7 +10,7 @@ import numpy as np
 from pathtemp.engines.paper.trace import PaperTrace, log_z_curve
 from pathtemp.engines.paper.verdict import diagnose
 from pathtemp.paths.links import CubicLink
-from pathtemp.run import Diagnostics, Rejections
+from pathtemp.result.run import Diagnostics, Rejections
 from pathtemp.settings import PAPER
 
 RNG = np.random.default_rng(0)

@@ -5,7 +5,7 @@ from rich.console import Console
 from synthetic import cauchy_fit
 
 from pathtemp.engines.progress import Progress, RichProgress, Silent, TimeLeft
-from pathtemp.run import RoundRecord
+from pathtemp.result.run import RoundRecord
 
 HISTORY = cauchy_fit(iterations=10, draws=10).history
 

@@ -21,7 +21,7 @@ from pathtemp.model import Model
 from pathtemp.model import model as join
 from pathtemp.modes.search import Search
 from pathtemp.paths.geometric import GeometricPath
-from pathtemp.run import Rejections
+from pathtemp.result.run import Rejections
 from pathtemp.settings import Settings
 from pathtemp.verdict.draws import check_nan
 

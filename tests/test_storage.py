@@ -13,10 +13,10 @@ from crafted import resealed
 from synthetic import FAILED, cauchy_fit, fit_of, odd_model
 
 from pathtemp.codec import decode, encode
-from pathtemp.curve import LogZ
 from pathtemp.errors import InputError
 from pathtemp.escape import escape, unescape
-from pathtemp.fit import Fit
+from pathtemp.result.curve import LogZ
+from pathtemp.result.fit import Fit
 from pathtemp.sealed import FORMAT, SEAL_BYTES, stamp
 from pathtemp.settings import PAPER, Settings
 from pathtemp.storage import load, save

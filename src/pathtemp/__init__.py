@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     from pathtemp.divide import divide_and_conquer
     from pathtemp.errors import InputError, MissingExtraError, SamplingError
     from pathtemp.evidence import bayes_factor, compare
-    from pathtemp.fit import Fit
     from pathtemp.frontends.numpyro import from_numpyro
     from pathtemp.frontends.pymc import from_pymc
     from pathtemp.frontends.stan import from_stan
     from pathtemp.margin_check import diagnose_margin
-    from pathtemp.margin_fit import MarginFit
     from pathtemp.model import Model, bridge
     from pathtemp.path_sampling import path_sample
     from pathtemp.paths.margin import Margin
+    from pathtemp.result.fit import Fit
+    from pathtemp.result.margin_fit import MarginFit
     from pathtemp.storage import load
     from pathtemp.tempering import temper
 
@@ -45,12 +45,12 @@ _HOMES = {
     "SamplingError": "errors",
     "bayes_factor": "evidence",
     "compare": "evidence",
-    "Fit": "fit",
+    "Fit": "result.fit",
     "from_numpyro": "frontends.numpyro",
     "from_pymc": "frontends.pymc",
     "from_stan": "frontends.stan",
     "diagnose_margin": "margin_check",
-    "MarginFit": "margin_fit",
+    "MarginFit": "result.margin_fit",
     "Model": "model",
     "bridge": "model",
     "Margin": "paths.margin",

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from pathtemp.curve import LogZ
 from pathtemp.modes.table import Modes
-from pathtemp.run import Check, Counts, Diagnostics, Rejections, RoundRecord
+from pathtemp.result.curve import LogZ
+from pathtemp.result.run import Check, Counts, Diagnostics, Rejections, RoundRecord
 from pathtemp.settings import LadderSettings, PaperSettings, Settings
 
 CLASSES: dict[str, type] = {

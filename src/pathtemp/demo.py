@@ -18,8 +18,8 @@ import numpy as np
 
 from pathtemp._types import FloatArray, LogDensity
 from pathtemp.errors import InputError
-from pathtemp.fit import Fit
-from pathtemp.summary import with_error
+from pathtemp.result.fit import Fit
+from pathtemp.result.summary import with_error
 from pathtemp.tempering import temper
 from pathtemp.testing import Problem, cauchy_pair
 

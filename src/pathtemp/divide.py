@@ -22,10 +22,10 @@ from pathtemp.errors import InputError
 from pathtemp.evaluate import energies_of, exact_draws
 from pathtemp.inputs import check_density, check_size, starts
 from pathtemp.kernels.compilation import use_compilation_cache
-from pathtemp.margin_fit import MarginFit
 from pathtemp.model import Model
 from pathtemp.paths.geometric import GeometricPath
 from pathtemp.paths.margin import Margin, MarginPath, margin_path
+from pathtemp.result.margin_fit import MarginFit
 from pathtemp.seeds import Draws, seed_word
 from pathtemp.settings import DEFAULT, PaperSettings, Settings
 
@@ -122,7 +122,8 @@ def divide_and_conquer(
 
     Returns
     -------
-    A fit with ``fit.marginal``, ``fit.posterior`` and ``fit.converged``; see :class:`pathtemp.margin_fit.MarginFit`.
+    A fit with ``fit.marginal``, ``fit.posterior`` and ``fit.converged``; see
+    :class:`pathtemp.result.margin_fit.MarginFit`.
 
     >>> import pathtemp as pt
     >>> model = pt.testing.funnel().model  # y ~ normal(0, 3), x ~ normal(0, exp(y / 2))

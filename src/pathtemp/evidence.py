@@ -13,8 +13,8 @@ from scipy.special import softmax
 from pathtemp._types import FloatArray
 from pathtemp.arguments import a_kind_of, positive_number
 from pathtemp.errors import InputError
-from pathtemp.fit import Fit
 from pathtemp.printable import printable
+from pathtemp.result.fit import Fit
 from pathtemp.seeds import Stream, rng
 
 LEVEL = 0.95

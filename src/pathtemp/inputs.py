@@ -11,12 +11,12 @@ import numpy as np
 
 from pathtemp._types import FloatArray, LogDensity
 from pathtemp.bases import Automatic
-from pathtemp.draws import draws_dataset
 from pathtemp.errors import InfiniteDensity, InputError
 from pathtemp.evaluate import energies_of, exact_draws
 from pathtemp.model import Model
 from pathtemp.paths.geometric import GeometricPath
 from pathtemp.printable import printable
+from pathtemp.result.draws import draws_dataset
 from pathtemp.seeds import Draws, Stream, rng
 
 MOST_NAMES = 6

@@ -12,8 +12,8 @@ import xarray as xr
 from pathtemp._types import FloatArray
 from pathtemp.divide import BUDGET, divide_and_conquer
 from pathtemp.errors import InputError
-from pathtemp.margin_fit import MarginFit
 from pathtemp.model import Model
+from pathtemp.result.margin_fit import MarginFit
 from pathtemp.settings import DEFAULT, Settings
 
 if TYPE_CHECKING:

@@ -18,9 +18,9 @@ from pathtemp.engines.path.function import MARGINALS, FunctionEngine
 from pathtemp.engines.path.plans import PathPlan
 from pathtemp.engines.progress import Progress, display
 from pathtemp.errors import InputError
-from pathtemp.fit import Fit
 from pathtemp.kernels.compilation import use_compilation_cache
 from pathtemp.paths.function import LogPath
+from pathtemp.result.fit import Fit
 from pathtemp.seeds import Stream, rng, seed_word
 from pathtemp.settings import DEFAULT, Settings
 

@@ -24,12 +24,12 @@ import numpy as np
 
 from pathtemp._types import FloatArray
 from pathtemp.errors import InputError
-from pathtemp.fit import Fit
 from pathtemp.frontends.stan import augment, augmented_data, cache_info, clear_cache, from_stan
 from pathtemp.frontends.stan.augment import MARK
 from pathtemp.frontends.stan.data import Data
 from pathtemp.frontends.stan.source import program_path
 from pathtemp.paths.links import A_MAX, A_MIN, CubicLink
+from pathtemp.result.fit import Fit
 from pathtemp.settings import PAPER
 
 __all__ = [

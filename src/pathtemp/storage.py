@@ -14,9 +14,9 @@ from pathtemp.atomic import new_file, write_whole
 from pathtemp.codec import decode, encode
 from pathtemp.errors import InputError
 from pathtemp.escape import escape, unescape_names
-from pathtemp.fit import Fit
-from pathtemp.margin_fit import MARGIN, with_margin
 from pathtemp.printable import printable
+from pathtemp.result.fit import Fit
+from pathtemp.result.margin_fit import MARGIN, with_margin
 from pathtemp.sealed import first_line, seal, unseal
 from pathtemp.typed import check_type
 

@@ -18,11 +18,11 @@ from pathtemp.engines.default.modes import LEAST_SEARCH
 from pathtemp.engines.driver import carry_out, new_checkpoint
 from pathtemp.engines.progress import Progress, display
 from pathtemp.errors import InputError
-from pathtemp.fit import Fit
 from pathtemp.inputs import check_model, starts
 from pathtemp.kernels.compilation import use_compilation_cache
 from pathtemp.model import Model, the_model
 from pathtemp.modes.reference import LEAST_GRADIENTS, with_reference
+from pathtemp.result.fit import Fit
 from pathtemp.seeds import seed_word
 from pathtemp.settings import DEFAULT, PaperSettings, Settings
 
@@ -89,7 +89,7 @@ def temper(
 
     Returns
     -------
-    The fit, with ``fit.posterior``, ``fit.log_z`` and ``fit.converged``; see :class:`pathtemp.fit.Fit`.
+    The fit, with ``fit.posterior``, ``fit.log_z`` and ``fit.converged``; see :class:`pathtemp.result.fit.Fit`.
 
     >>> import jax.numpy as jnp, pathtemp as pt
     >>> def log_q(x):  # two modes at -4 and 4

@@ -14,7 +14,7 @@ import numpy as np
 def check_type(value: Any) -> None:
     """Raise TypeError unless every field of a dataclass, and of those inside it, is as declared.
 
-    >>> from pathtemp.run import Counts
+    >>> from pathtemp.result.run import Counts
     >>> check_type(Counts(1, 2))
     >>> check_type(Counts(1, "2"))
     Traceback (most recent call last):

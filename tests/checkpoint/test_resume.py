@@ -23,7 +23,7 @@ from pathtemp import atomic
 from pathtemp.checkpoint.file import before, read, read_last
 from pathtemp.engines.driver import Driver
 from pathtemp.model import Model
-from pathtemp.run import RoundRecord
+from pathtemp.result.run import RoundRecord
 
 Kept = tuple[Model, pt.Fit, list[Path]]
 

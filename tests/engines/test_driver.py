@@ -11,15 +11,15 @@ import numpy as np
 import pytest
 from synthetic import fit_of, odd_model
 
-from pathtemp.curve import LogZ
 from pathtemp.engines import driver
 from pathtemp.engines.driver import Driver
 from pathtemp.engines.progress import Silent
 from pathtemp.engines.protocol import Engine, Host, Line, Schedule
 from pathtemp.errors import InputError
-from pathtemp.fit import Fit
 from pathtemp.io.persistent import persistent, restore, state_of
-from pathtemp.run import Counts, RoundRecord
+from pathtemp.result.curve import LogZ
+from pathtemp.result.fit import Fit
+from pathtemp.result.run import Counts, RoundRecord
 
 ROUND = 100
 FIT = fit_of(odd_model())

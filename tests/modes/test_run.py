@@ -19,7 +19,7 @@ from pathtemp.engines.default import modes as modes_stage
 from pathtemp.engines.default.engine import TemperEngine
 from pathtemp.engines.driver import Driver
 from pathtemp.errors import InputError
-from pathtemp.run import Check
+from pathtemp.result.run import Check
 from pathtemp.testing.calibration import ENOUGH, FALSE_ALARM, assert_close, assert_rate, assert_scores
 from pathtemp.verdict import modes as gates
 

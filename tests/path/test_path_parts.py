@@ -15,8 +15,8 @@ from pathtemp.engines.path.targets import TargetMarginal
 from pathtemp.engines.path.transport import Chart, flat_chart, refine, to_z
 from pathtemp.engines.path.weights import thinned
 from pathtemp.engines.path.widen import edge_noise, tail_masses, wanted_interval
-from pathtemp.grouping import MOST_GROUPS
 from pathtemp.paths.function import FunctionPath
+from pathtemp.result.grouping import MOST_GROUPS
 from pathtemp.settings import Settings
 from pathtemp.testing.calibration import ENOUGH, assert_close, assert_scores
 

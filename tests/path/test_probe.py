@@ -16,7 +16,7 @@ from pathtemp.engines.path.probe import PLACES, mass_beyond
 from pathtemp.engines.path.targets import TargetMarginal
 from pathtemp.engines.path.transport import flat_chart
 from pathtemp.paths.function import FunctionPath
-from pathtemp.run import Counts
+from pathtemp.result.run import Counts
 from pathtemp.settings import Settings
 from pathtemp.verdict.travel import check_beyond
 

@@ -6,16 +6,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from pathtemp.baselines.verdict import LARGEST_SE
-from pathtemp.curve import LogZ
 from pathtemp.engines.driver import carry_out
 from pathtemp.engines.paper.engine import NextPrior, PaperEngine, PaperPlan, Rule
 from pathtemp.engines.paper.trace import PaperTrace, log_z_curve
 from pathtemp.engines.progress import Silent
-from pathtemp.fit import Fit
 from pathtemp.inputs import check_model, starts
 from pathtemp.kernels.compilation import use_compilation_cache
 from pathtemp.model import Model
-from pathtemp.run import Check
+from pathtemp.result.curve import LogZ
+from pathtemp.result.fit import Fit
+from pathtemp.result.run import Check
 from pathtemp.seeds import seed_word
 from pathtemp.settings import PaperSettings
 from pathtemp.verdict.travel import check_agreement, check_precision

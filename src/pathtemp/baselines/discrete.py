@@ -13,7 +13,6 @@ from pathtemp._types import FloatArray
 from pathtemp.baselines.ladder import LadderDraws, LadderState, adaptation, first_state
 from pathtemp.baselines.occupancy import occupancy
 from pathtemp.baselines.verdict import diagnose
-from pathtemp.curve import LogZ
 from pathtemp.engines.driver import carry_out
 from pathtemp.engines.paper.verdict import tours
 from pathtemp.engines.progress import Silent
@@ -21,13 +20,14 @@ from pathtemp.engines.protocol import Engine, Host, Line, Schedule
 from pathtemp.errors import InputError
 from pathtemp.estimators.estimate import Estimate
 from pathtemp.estimators.rao_blackwell import rao_blackwell
-from pathtemp.fit import Fit
 from pathtemp.inputs import check_model, starts
 from pathtemp.kernels.compilation import compiled_once, use_compilation_cache
 from pathtemp.model import Model
 from pathtemp.paths.geometric import LOG_ZERO, GeometricPath
 from pathtemp.paths.links import CubicLink
-from pathtemp.run import Counts, Rejections, RoundRecord, Run
+from pathtemp.result.curve import LogZ
+from pathtemp.result.fit import Fit
+from pathtemp.result.run import Counts, Rejections, RoundRecord, Run
 from pathtemp.seeds import seed_word
 from pathtemp.settings import LADDER, LadderSettings
 

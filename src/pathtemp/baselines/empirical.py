@@ -9,12 +9,12 @@ import numpy as np
 
 from pathtemp._types import FloatArray
 from pathtemp.baselines.continuous import continuous_tempering
-from pathtemp.curve import LogZ
 from pathtemp.engines.paper.trace import PaperTrace, path_nodes
-from pathtemp.fit import Fit
 from pathtemp.model import Model
 from pathtemp.paths.links import A_MAX, A_MIN
 from pathtemp.paths.pseudoprior import Kernels, PseudoPrior
+from pathtemp.result.curve import LogZ
+from pathtemp.result.fit import Fit
 from pathtemp.settings import PAPER, PaperSettings
 
 CELLS = 20

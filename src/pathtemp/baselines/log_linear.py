@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from pathtemp.baselines.continuous import continuous_tempering
-from pathtemp.curve import LogZ
 from pathtemp.engines.paper.trace import PaperTrace, log_z_curve, path_nodes
 from pathtemp.errors import InputError
-from pathtemp.fit import Fit
 from pathtemp.model import Model
 from pathtemp.paths.pseudoprior import Kernels
+from pathtemp.result.curve import LogZ
+from pathtemp.result.fit import Fit
 from pathtemp.settings import PAPER, PaperSettings
 
 

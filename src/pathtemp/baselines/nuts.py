@@ -14,11 +14,11 @@ import numpy as np
 import xarray as xr
 
 from pathtemp._types import Array, FloatArray, IntArray, LogDensity
-from pathtemp.draws import draws_dataset
 from pathtemp.errors import InputError
 from pathtemp.inputs import check_model, starts
 from pathtemp.kernels.compilation import compiled_once, use_compilation_cache
 from pathtemp.model import Model
+from pathtemp.result.draws import draws_dataset
 from pathtemp.seeds import round_key, seed_word
 from pathtemp.verdict.draws import rhat_ess
 

@@ -10,7 +10,7 @@ import numpy as np
 from pathtemp._types import FloatArray
 from pathtemp.engines.paper.verdict import LEAST_ACCEPTANCE, LEAST_ESS, tours
 from pathtemp.estimators.estimate import Estimate
-from pathtemp.run import Diagnostics, Rejections
+from pathtemp.result.run import Diagnostics, Rejections
 from pathtemp.verdict import draws as gates
 from pathtemp.verdict import travel
 from pathtemp.verdict.diagnostics import AlongPath, Mixing, diagnostics

@@ -11,8 +11,8 @@ from typing import Any
 from pathtemp.checkpoint.cover import cover_of
 from pathtemp.checkpoint.file import write
 from pathtemp.checkpoint.lock import working
-from pathtemp.fit import library_versions
 from pathtemp.model import Model
+from pathtemp.result.fit import library_versions
 
 
 class Writer:

@@ -15,8 +15,8 @@ from pathtemp.cli import NOT_CONVERGED
 from pathtemp.cli.again import say_what_is_ignored, say_what_is_resumed
 from pathtemp.cli.models import open_model, refuse_named
 from pathtemp.errors import InputError
-from pathtemp.fit import Fit
 from pathtemp.model import Model
+from pathtemp.result.fit import Fit
 from pathtemp.settings import DEFAULT, PAPER
 from pathtemp.storage import load
 from pathtemp.tempering import temper

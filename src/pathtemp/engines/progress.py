@@ -14,8 +14,8 @@ from rich.progress import Progress as Bar
 
 from pathtemp.arguments import shown
 from pathtemp.errors import InputError
-from pathtemp.run import RoundRecord
-from pathtemp.summary import with_error
+from pathtemp.result.run import RoundRecord
+from pathtemp.result.summary import with_error
 
 
 class Progress(Protocol):

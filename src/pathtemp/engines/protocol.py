@@ -6,12 +6,12 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Protocol
 
-from pathtemp.curve import LogZ
 from pathtemp.engines.progress import Progress
 from pathtemp.errors import InputError
-from pathtemp.fit import Fit
 from pathtemp.io.persistent import storable
-from pathtemp.run import Counts, RoundRecord
+from pathtemp.result.curve import LogZ
+from pathtemp.result.fit import Fit
+from pathtemp.result.run import Counts, RoundRecord
 
 
 @storable
@@ -50,7 +50,7 @@ class Line(NamedTuple):
     Parameters
     ----------
     phase
-        As in :class:`pathtemp.run.RoundRecord`.
+        As in :class:`pathtemp.result.run.RoundRecord`.
     curve
         The log z curve so far.
     tours, acceptance, khat

@@ -7,10 +7,10 @@ from typing import NamedTuple
 import numpy as np
 
 from pathtemp._types import FloatArray, HostArray
-from pathtemp.curve import LogZ
 from pathtemp.io.persistent import persistent
 from pathtemp.kernels.lam_given_theta import bins
 from pathtemp.kernels.strata import compared_with, relative_width, strata
+from pathtemp.result.curve import LogZ
 
 FEWEST_TOURS = 5
 """Finished tours per chain from which tours rather than chains give the standard error."""

@@ -29,7 +29,7 @@ from pathtemp.modes.mixture_base import HEAVY_DF, inflation
 from pathtemp.modes.refine import DRAWS, PER_DIMENSION, effective, log_student, refine
 from pathtemp.modes.search import BATCH, NEGLIGIBLE_MASS, Search
 from pathtemp.paths.geometric import GeometricPath
-from pathtemp.run import Counts
+from pathtemp.result.run import Counts
 
 NEAR = 2.0
 """Half width of the uniform from which the starts that decide are drawn, as Stan draws its own."""

@@ -19,7 +19,7 @@ from pathtemp.modes.parts import Parts, in_parts
 from pathtemp.modes.refine import log_normal, log_student, refine
 from pathtemp.modes.unseen import unseen_share
 from pathtemp.paths.geometric import GeometricPath
-from pathtemp.run import Counts
+from pathtemp.result.run import Counts
 from pathtemp.seeds import Draws, Stream, rng
 
 BATCH = 32

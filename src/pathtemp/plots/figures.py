@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
     from matplotlib.figure import Figure
 
-    from pathtemp.fit import Fit
+    from pathtemp.result.fit import Fit
 
 
 def plot(

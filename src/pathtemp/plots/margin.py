@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from pathtemp.margin_fit import MarginFit
-    from pathtemp.marginal import Marginal
+    from pathtemp.result.margin_fit import MarginFit
+    from pathtemp.result.marginal import Marginal
 
 POINTS = 401
 """Points at which a density is drawn."""

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pathtemp import hardness as hard
 from pathtemp.plots.style import ALARM, BASE, BETWEEN, ESTIMATE, EXACT, TARGET, axes, empty, title
+from pathtemp.result import hardness as hard
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from pathtemp.fit import Fit
+    from pathtemp.result.fit import Fit
 
 PHASES = {"anneal": (BASE, "s"), "pin": (BETWEEN, "D"), "adapt": (ALARM, "^"), "sample": (TARGET, "o")}
 """Colour and marker of each phase."""

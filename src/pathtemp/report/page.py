@@ -15,7 +15,7 @@ from pathtemp.report.markup import h, rows, text
 from pathtemp.report.rounds import rounds
 
 if TYPE_CHECKING:
-    from pathtemp.fit import Fit
+    from pathtemp.result.fit import Fit
 
 
 def page(fit: Fit) -> str:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pathtemp.report.markup import Markup, h, rows
-from pathtemp.run import Check
-from pathtemp.summary import posterior_table, with_error
+from pathtemp.result.run import Check
+from pathtemp.result.summary import posterior_table, with_error
 from pathtemp.verdict.registry import gates
 
 if TYPE_CHECKING:
-    from pathtemp.fit import Fit
+    from pathtemp.result.fit import Fit
 
 MOST_ROWS = 50
 """Scalars of the posterior, and modes, that the page lists."""

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pathtemp._types import FloatArray
-from pathtemp.run import Check, Diagnostics, Rejections
+from pathtemp.result.run import Check, Diagnostics, Rejections
 from pathtemp.verdict.draws import rhat_ess
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from pathtemp._types import FloatArray, IntArray
-from pathtemp.run import Check, Rejections
+from pathtemp.result.run import Check, Rejections
 from pathtemp.verdict.registry import MORE, gate, judged
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pathtemp._types import FloatArray, IntArray
-from pathtemp.run import Check
+from pathtemp.result.run import Check
 from pathtemp.verdict.registry import MORE, gate, judged
 
 MATTERS = 0.01

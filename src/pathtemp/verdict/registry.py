@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, TypeVar
 
-from pathtemp.run import Check
+from pathtemp.result.run import Check
 
 MORE = "run longer (a larger budget)"
 """What most gates advise first."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from pathtemp._types import FloatArray, IntArray
-from pathtemp.run import Check
+from pathtemp.result.run import Check
 from pathtemp.verdict.registry import MORE, gate, judged
 
 BINS = 20

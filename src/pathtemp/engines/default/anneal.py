@@ -26,7 +26,7 @@ from pathtemp.kernels.rejected import Rejected, code_of, point_of
 from pathtemp.kernels.transport import AffineMap, Transport
 from pathtemp.kernels.transported_hmc import jitter
 from pathtemp.paths.geometric import LOG_ZERO, GeometricPath, as_energies, log_density
-from pathtemp.run import Counts
+from pathtemp.result.run import Counts
 from pathtemp.seeds import KeyStream, Stream, stream_key
 
 MAX_LEVELS = 5000

@@ -12,7 +12,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from pathtemp._types import FloatArray, HostArray
-from pathtemp.curve import LogZ
 from pathtemp.engines.default.anneal import Level, MovesShape, anneal, chart_of, equilibrate, make_moves
 from pathtemp.engines.default.learner import (
     Pool,
@@ -45,7 +44,8 @@ from pathtemp.kernels.transported_hmc import ChainState, KernelParameters
 from pathtemp.model import Model
 from pathtemp.paths.geometric import GeometricPath
 from pathtemp.paths.links import BASE_END, TARGET_START, MetricLink, folded_at, host_unit
-from pathtemp.run import Counts, Rejections
+from pathtemp.result.curve import LogZ
+from pathtemp.result.run import Counts, Rejections
 from pathtemp.seeds import Stream, rng
 from pathtemp.settings import Settings
 

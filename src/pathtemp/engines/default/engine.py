@@ -14,7 +14,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from pathtemp._types import FloatArray
-from pathtemp.curve import LogZ, unknown
 from pathtemp.engines.default.chains import Chains
 from pathtemp.engines.default.learner import Pool, from_record
 from pathtemp.engines.default.modes import ModeSearch
@@ -24,13 +23,14 @@ from pathtemp.engines.protocol import Engine, Host, Line, Schedule
 from pathtemp.errors import InputError
 from pathtemp.estimators.tours import TargetVisits, TripCounter
 from pathtemp.evaluate import agree, energies_of
-from pathtemp.fit import Fit
 from pathtemp.io.persistent import persistent, storable
 from pathtemp.kernels.rounds import Record
 from pathtemp.model import Model
 from pathtemp.modes.mixture_base import MixtureBase, MixtureSampler
 from pathtemp.paths.links import TARGET_START
-from pathtemp.run import Counts, RoundRecord
+from pathtemp.result.curve import LogZ, unknown
+from pathtemp.result.fit import Fit
+from pathtemp.result.run import Counts, RoundRecord
 from pathtemp.seeds import seed_word
 from pathtemp.settings import Settings
 from pathtemp.verdict.draws import rhat_ess

@@ -23,7 +23,7 @@ from pathtemp.modes.search import BATCH, Search, base_stream, find_modes
 from pathtemp.modes.shares import mode_shares
 from pathtemp.modes.table import Modes
 from pathtemp.paths.geometric import GeometricPath
-from pathtemp.run import Counts, Run
+from pathtemp.result.run import Counts, Run
 from pathtemp.seeds import Draws, Stream, rng, seed_word
 from pathtemp.verdict import modes as gates
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from pathtemp._types import FloatArray
-from pathtemp.curve import LogZ
 from pathtemp.engines.default.learner import NO_DENSITY, along_path
 from pathtemp.engines.rows import Rows
 from pathtemp.estimators.khat import khat
@@ -13,6 +12,7 @@ from pathtemp.estimators.tours import TargetVisits
 from pathtemp.io.persistent import persistent
 from pathtemp.kernels.rounds import Record
 from pathtemp.kernels.transported_hmc import KernelParameters
+from pathtemp.result.curve import LogZ
 from pathtemp.verdict.travel import BINS
 
 MOST_POINTS = 2**17

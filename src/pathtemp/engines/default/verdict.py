@@ -7,16 +7,16 @@ from typing import NamedTuple
 import numpy as np
 
 from pathtemp._types import FloatArray
-from pathtemp.curve import LogZ
 from pathtemp.engines.default.chains import Chains
 from pathtemp.engines.default.learner import spread_of_delta, target_thetas
 from pathtemp.engines.default.trace import Trace
 from pathtemp.estimators.mbar import mbar, mbar_se
 from pathtemp.estimators.tours import TargetVisits
 from pathtemp.evaluate import energies_of, exact_draws
-from pathtemp.grouping import MOST_GROUPS, Grouped, grouped
 from pathtemp.paths.links import thermodynamic_length
-from pathtemp.run import Check, RoundRecord, Run
+from pathtemp.result.curve import LogZ
+from pathtemp.result.grouping import MOST_GROUPS, Grouped, grouped
+from pathtemp.result.run import Check, RoundRecord, Run
 from pathtemp.seeds import Draws
 from pathtemp.verdict import draws as gates
 from pathtemp.verdict import travel

@@ -13,20 +13,20 @@ import jax.numpy as jnp
 import numpy as np
 
 from pathtemp._types import Array, Key, Sampler
-from pathtemp.curve import LogZ
 from pathtemp.engines.paper.trace import LINK, PaperTrace, importance_curve, log_z_curve, marginal_khat, path_nodes
 from pathtemp.engines.paper.verdict import diagnose, tours
 from pathtemp.engines.protocol import Engine, Host, Line, Schedule
 from pathtemp.errors import InputError
 from pathtemp.evaluate import agree, energies_of
-from pathtemp.fit import Fit
 from pathtemp.io.persistent import persistent, storable
 from pathtemp.kernels.joint_nuts import Draws, joint_log_density, position_of, run_chain
 from pathtemp.model import Model
 from pathtemp.paths.geometric import GeometricPath
 from pathtemp.paths.links import CubicLink
 from pathtemp.paths.pseudoprior import Kernels
-from pathtemp.run import Counts, Rejections, RoundRecord, Run
+from pathtemp.result.curve import LogZ
+from pathtemp.result.fit import Fit
+from pathtemp.result.run import Counts, Rejections, RoundRecord, Run
 from pathtemp.seeds import round_key, seed_word
 from pathtemp.settings import PaperSettings
 

@@ -9,7 +9,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from pathtemp._types import FloatArray
-from pathtemp.curve import LogZ
 from pathtemp.engines.path.estimates import Curves
 from pathtemp.engines.path.margin import join_flat
 from pathtemp.engines.path.margin_run import MarginRun, margin_fit
@@ -21,15 +20,16 @@ from pathtemp.errors import InputError
 from pathtemp.estimators.khat import khat
 from pathtemp.estimators.path_sampling import path_sampling
 from pathtemp.evaluate import agree
-from pathtemp.fit import LogEvidence
 from pathtemp.io.persistent import persistent
 from pathtemp.kernels.compilation import compiled_once
 from pathtemp.kernels.margin_nuts import Bias, ChainDraws, make_adaptation
-from pathtemp.margin_fit import MarginFit
 from pathtemp.model import Model
 from pathtemp.paths.margin import MarginPath
 from pathtemp.paths.pseudoprior import Kernels, PiecewiseLinear
-from pathtemp.run import Counts, Diagnostics, Rejections, RoundRecord
+from pathtemp.result.curve import LogZ
+from pathtemp.result.fit import LogEvidence
+from pathtemp.result.margin_fit import MarginFit
+from pathtemp.result.run import Counts, Diagnostics, Rejections, RoundRecord
 from pathtemp.settings import PaperSettings
 from pathtemp.verdict import draws as gates
 from pathtemp.verdict import travel

@@ -11,7 +11,6 @@ import numpy as np
 from scipy.special import logsumexp
 
 from pathtemp._types import FloatArray
-from pathtemp.curve import LogZ
 from pathtemp.estimators.khat import Khat, khat
 from pathtemp.estimators.path_sampling import marginal
 from pathtemp.estimators.support import path_draws
@@ -20,6 +19,7 @@ from pathtemp.kernels.joint_nuts import Draws
 from pathtemp.paths.geometric import LOG_ZERO
 from pathtemp.paths.links import CubicLink
 from pathtemp.paths.pseudoprior import PseudoPrior
+from pathtemp.result.curve import LogZ
 
 LINK = CubicLink()
 

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from pathtemp._types import FloatArray
-from pathtemp.curve import LogZ
 from pathtemp.engines.paper.trace import PaperTrace, path_nodes
 from pathtemp.estimators.tours import TripCounter
-from pathtemp.run import Diagnostics, Rejections
+from pathtemp.result.curve import LogZ
+from pathtemp.result.run import Diagnostics, Rejections
 from pathtemp.settings import PaperSettings
 from pathtemp.verdict import draws as gates
 from pathtemp.verdict import travel

@@ -20,7 +20,7 @@ from pathtemp.io.persistent import persistent
 from pathtemp.kernels.compilation import compiled_once
 from pathtemp.kernels.path_rounds import PathParameters, PathRecord, PathShape, PathState, make_round
 from pathtemp.paths.function import FunctionPath
-from pathtemp.run import Counts
+from pathtemp.result.run import Counts
 from pathtemp.settings import DEFAULT, Settings
 
 BoolArray = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]

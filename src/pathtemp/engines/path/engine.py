@@ -9,7 +9,6 @@ from typing import NamedTuple
 import numpy as np
 
 from pathtemp._types import FloatArray
-from pathtemp.curve import LogZ
 from pathtemp.engines.path.chains import CELLS, PathChains
 from pathtemp.engines.path.trace import PathTrace
 from pathtemp.engines.path.transport import Chart
@@ -18,10 +17,11 @@ from pathtemp.engines.protocol import Engine, Host, Line, Schedule
 from pathtemp.errors import InputError
 from pathtemp.estimators.khat import khat
 from pathtemp.evaluate import agree
-from pathtemp.fit import Fit
 from pathtemp.io.persistent import persistent
 from pathtemp.kernels.path_rounds import PathRecord
-from pathtemp.run import Counts, RoundRecord
+from pathtemp.result.curve import LogZ
+from pathtemp.result.fit import Fit
+from pathtemp.result.run import Counts, RoundRecord
 
 LONGEST = 0.65
 """Share of the budget after which the kernel is frozen, settled or not, where the interval has to be found as well."""

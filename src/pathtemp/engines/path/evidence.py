@@ -18,11 +18,11 @@ from scipy.special import expit
 from pathtemp._types import Array, FloatArray, HostArray
 from pathtemp.engines.path.chains import PathChains
 from pathtemp.engines.path.estimates import groups_of, jackknife
-from pathtemp.fit import LogEvidence
 from pathtemp.kernels.compilation import compiled_once
 from pathtemp.kernels.path_rounds import HALF_LOG_2PI, PathParameters
 from pathtemp.paths.function import FunctionPath
-from pathtemp.run import Counts
+from pathtemp.result.fit import LogEvidence
+from pathtemp.result.run import Counts
 from pathtemp.seeds import KeyStream, stream_key
 
 

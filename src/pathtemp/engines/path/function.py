@@ -9,7 +9,6 @@ import jax
 import numpy as np
 
 from pathtemp._types import Array, FloatArray
-from pathtemp.curve import LogZ
 from pathtemp.engines.path.blocks import in_blocks
 from pathtemp.engines.path.chains import CELLS, PathChains
 from pathtemp.engines.path.engine import Found, PathEngine
@@ -20,12 +19,13 @@ from pathtemp.engines.path.transport import flat_chart, refine
 from pathtemp.engines.path.verdict import judge
 from pathtemp.engines.path.weights import thinned
 from pathtemp.engines.protocol import Host
-from pathtemp.fit import Fit
 from pathtemp.layout import Layout
 from pathtemp.model import Model
 from pathtemp.paths.function import FunctionPath, LogPath
 from pathtemp.paths.links import BASE_END, TARGET_START
-from pathtemp.run import Counts, RoundRecord, Run
+from pathtemp.result.curve import LogZ
+from pathtemp.result.fit import Fit
+from pathtemp.result.run import Counts, RoundRecord, Run
 from pathtemp.seeds import Stream, rng
 
 SEARCH_SHARE = 0.15

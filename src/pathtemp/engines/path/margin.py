@@ -24,11 +24,11 @@ from pathtemp.engines.path.weights import thinned
 from pathtemp.engines.path.widen import shares, tail_masses
 from pathtemp.engines.protocol import Host
 from pathtemp.errors import InputError
-from pathtemp.margin_fit import MarginFit
 from pathtemp.model import Model
 from pathtemp.paths.function import FunctionPath, LogPath
 from pathtemp.paths.margin import Coordinates, MarginPath
-from pathtemp.run import Counts, RoundRecord
+from pathtemp.result.margin_fit import MarginFit
+from pathtemp.result.run import Counts, RoundRecord
 from pathtemp.settings import Settings
 from pathtemp.verdict.travel import check_beyond, check_interval
 

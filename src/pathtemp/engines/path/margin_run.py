@@ -9,15 +9,15 @@ import numpy as np
 import xarray as xr
 
 from pathtemp._types import FloatArray
-from pathtemp.curve import LogZ
-from pathtemp.draws import draws_dataset
 from pathtemp.engines.path.estimates import Curves
-from pathtemp.fit import LogEvidence, library_versions
-from pathtemp.margin_fit import MarginFit
-from pathtemp.marginal import Marginal
 from pathtemp.model import Model
 from pathtemp.paths.margin import MarginPath
-from pathtemp.run import Counts, Diagnostics, RoundRecord
+from pathtemp.result.curve import LogZ
+from pathtemp.result.draws import draws_dataset
+from pathtemp.result.fit import LogEvidence, library_versions
+from pathtemp.result.margin_fit import MarginFit
+from pathtemp.result.marginal import Marginal
+from pathtemp.result.run import Counts, Diagnostics, RoundRecord
 from pathtemp.settings import PaperSettings, Settings
 
 
@@ -40,7 +40,7 @@ class MarginRun:
     evidence
         Log of the integral of the target; NaN where it was not estimated.
     diagnostics, history, counts, seconds
-        As in :class:`pathtemp.run.Run`.
+        As in :class:`pathtemp.result.run.Run`.
     """
 
     margin: MarginPath

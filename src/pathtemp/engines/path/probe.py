@@ -14,7 +14,7 @@ from pathtemp.engines.path.transport import NODES, to_z
 from pathtemp.kernels.compilation import compiled_once
 from pathtemp.kernels.triangular import TriangularTransport
 from pathtemp.paths.function import FunctionPath
-from pathtemp.run import Counts
+from pathtemp.result.run import Counts
 
 PLACES = 32
 """Places beyond each end, out to a whole width of the interval."""

@@ -20,7 +20,7 @@ from pathtemp.errors import InputError
 from pathtemp.kernels import hmc
 from pathtemp.kernels.compilation import compiled_once
 from pathtemp.kernels.triangular import TriangularMap
-from pathtemp.run import Counts
+from pathtemp.result.run import Counts
 from pathtemp.seeds import KeyStream, Stream, stream_key
 
 ITERATIONS, LEAPFROGS = 8, 8

@@ -11,7 +11,7 @@ from pathtemp._types import FloatArray
 from pathtemp.engines.path.chains import STEPS
 from pathtemp.engines.path.estimates import Curves, jackknife
 from pathtemp.engines.path.transport import to_z
-from pathtemp.run import Check, Diagnostics, Rejections
+from pathtemp.result.run import Check, Diagnostics, Rejections
 from pathtemp.verdict import draws as gates
 from pathtemp.verdict import travel
 from pathtemp.verdict.diagnostics import AlongPath, Mixing, diagnostics

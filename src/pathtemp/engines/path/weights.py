@@ -6,14 +6,15 @@ import numpy as np
 
 from pathtemp import seeds
 from pathtemp._types import FloatArray
-from pathtemp.grouping import MOST_GROUPS
+from pathtemp.result.grouping import MOST_GROUPS
 
 
 def thinned(theta: FloatArray, log_weight: FloatArray, *, seed: int) -> FloatArray:
     """Draws of the original density, in proportion to their weights (systematic resampling).
 
     There are as many as the weighted draws are worth, (sum w)^2 / sum w^2, so that only the few of largest weight
-    occur twice. Chains are joined to groups, see :mod:`pathtemp.grouping`; within a group draws are in order of time.
+    occur twice. Chains are joined to groups, see :mod:`pathtemp.result.grouping`; within a group draws are in order of
+    time.
 
     Parameters
     ----------

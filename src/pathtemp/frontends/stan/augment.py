@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from pathtemp.curve import LogZ
 from pathtemp.errors import InputError
 from pathtemp.frontends.stan.build import stanc
 from pathtemp.frontends.stan.canonical import canonical, distributions, with_model
@@ -17,6 +16,7 @@ from pathtemp.frontends.stan.increments import AT, FLAT, Rewriter, counterparts,
 from pathtemp.frontends.stan.program import Program, parse, without_alternative
 from pathtemp.frontends.stan.source import Source, read_source
 from pathtemp.paths.links import A_MAX, A_MIN
+from pathtemp.result.curve import LogZ
 
 MARK = "// Joint density of (theta, a), written by `pathtemp augment`."
 

@@ -11,10 +11,10 @@ import xarray as xr
 
 from pathtemp.errors import InputError
 from pathtemp.escape import escape_names, unescape_names
-from pathtemp.fit import Fit, LogEvidence, check_more
-from pathtemp.marginal import Marginal
 from pathtemp.printable import printable
-from pathtemp.summary import Summary, with_error
+from pathtemp.result.fit import Fit, LogEvidence, check_more
+from pathtemp.result.marginal import Marginal
+from pathtemp.result.summary import Summary, with_error
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -30,7 +30,7 @@ QUANTILES = (0.001, 0.025, 0.5, 0.975, 0.999)
 class MarginFit(Fit):
     """What :func:`pathtemp.divide_and_conquer` gives back.
 
-    Beside what every :class:`~pathtemp.fit.Fit` has: ``log_z`` is here the log density of the margin on its
+    Beside what every :class:`~pathtemp.result.fit.Fit` has: ``log_z`` is here the log density of the margin on its
     unconstrained scale, up to a constant, and ``posterior`` are draws of the target, thinned from those along it.
 
     Parameters

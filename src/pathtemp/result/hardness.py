@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pathtemp._types import FloatArray
-from pathtemp.run import Diagnostics
+from pathtemp.result.run import Diagnostics
 
 
 def hardness(diagnostics: Diagnostics) -> FloatArray:

@@ -10,14 +10,14 @@ import numpy as np
 import pandas as pd  # type: ignore[import-untyped]
 import xarray as xr
 
-from pathtemp.draws import SAMPLE_DIMS
 from pathtemp.environment import check_docstrings
-from pathtemp.hardness import hardness
 from pathtemp.printable import printable, printable_lines
-from pathtemp.run import Diagnostics
+from pathtemp.result.draws import SAMPLE_DIMS
+from pathtemp.result.hardness import hardness
+from pathtemp.result.run import Diagnostics
 
 if TYPE_CHECKING:
-    from pathtemp.fit import Fit
+    from pathtemp.result.fit import Fit
 
 FEWEST_DRAWS = 4
 """ArviZ needs four draws a chain for R-hat and the effective sample size."""

@@ -14,15 +14,15 @@ import numpy as np
 import xarray as xr
 
 from pathtemp.arguments import positive_number, whole_number, yes_or_no
-from pathtemp.curve import LogZ
-from pathtemp.draws import SAMPLE_DIMS, draws_dataset, log_likelihood_dataset
 from pathtemp.errors import InputError
 from pathtemp.escape import escape_names
 from pathtemp.model import Model
 from pathtemp.modes.table import Modes
-from pathtemp.run import Counts, Diagnostics, RoundRecord, Run
+from pathtemp.result.curve import LogZ
+from pathtemp.result.draws import SAMPLE_DIMS, draws_dataset, log_likelihood_dataset
+from pathtemp.result.run import Counts, Diagnostics, RoundRecord, Run
+from pathtemp.result.summary import Summary, summarise, with_error
 from pathtemp.settings import LadderSettings, PaperSettings, Settings
-from pathtemp.summary import Summary, summarise, with_error
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

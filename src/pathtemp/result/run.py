@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from pathtemp._types import FloatArray
-from pathtemp.curve import LogZ
 from pathtemp.modes.table import Modes
+from pathtemp.result.curve import LogZ
 
 
 @dataclass(frozen=True)
