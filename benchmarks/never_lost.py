@@ -25,8 +25,8 @@ import numpy as np
 import pathtemp as pt
 from pathtemp.checkpoint import writer
 from pathtemp.checkpoint.file import before, read_last
-from pathtemp.model import Model
-from pathtemp.model import model as join
+from pathtemp.model.model import Model
+from pathtemp.model.model import model as join
 from pathtemp.settings import Settings
 
 SETTINGS = Settings(chains=8, iterations=8, anneal_moves=2)

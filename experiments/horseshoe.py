@@ -19,8 +19,8 @@ from experiments.methods import COLOURS
 from pathtemp._types import Array, FloatArray
 from pathtemp.engines.paper.engine import compile_adaptation
 from pathtemp.engines.paper.trace import PaperTrace, log_z_curve, path_nodes
-from pathtemp.layout import Layout
-from pathtemp.model import Model
+from pathtemp.model.layout import Layout
+from pathtemp.model.model import Model
 from pathtemp.paths.links import CubicLink
 from pathtemp.paths.pseudoprior import Kernels
 from pathtemp.result.draws import draws_dataset

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import pathtemp as pt
-from pathtemp.model import Model
-from pathtemp.model import model as join
+from pathtemp.model.model import Model
+from pathtemp.model.model import model as join
 from pathtemp.testing.calibration import assert_close
 
 

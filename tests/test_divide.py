@@ -18,12 +18,12 @@ from scipy import stats
 from tempered import PAPER_MARGIN, assert_mean, converged, first_that, neck
 
 import pathtemp as pt
-from pathtemp.bases import Automatic
-from pathtemp.layout import Layout
 from pathtemp.margin_check import MarginDiagnosis
+from pathtemp.model.bases import Automatic
+from pathtemp.model.layout import Layout
+from pathtemp.model.transforms import Positive
 from pathtemp.result.marginal import Estimated, Marginal
 from pathtemp.testing.calibration import ENOUGH, assert_close, assert_rate, assert_scores, combined
-from pathtemp.transforms import Positive
 
 CHAINS = 32
 FUNNEL = pt.testing.funnel().model

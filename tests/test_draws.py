@@ -3,8 +3,8 @@ import pytest
 from synthetic import odd_model
 
 from pathtemp.errors import InputError
-from pathtemp.layout import Layout
-from pathtemp.model import Model
+from pathtemp.model.layout import Layout
+from pathtemp.model.model import Model
 from pathtemp.result.draws import draws_dataset
 
 

@@ -15,7 +15,7 @@ from pathtemp.engines.paper import engine as paper
 from pathtemp.engines.paper.engine import PaperEngine, PaperPlan
 from pathtemp.engines.progress import Progress, Silent
 from pathtemp.errors import InputError
-from pathtemp.model import Model
+from pathtemp.model.model import Model
 from pathtemp.paths.geometric import GeometricPath
 from pathtemp.paths.links import CubicLink
 from pathtemp.paths.pseudoprior import Kernels

@@ -12,13 +12,13 @@ import numpyro.distributions as dist
 import pytest
 
 import pathtemp as pt
-from pathtemp import inputs
 from pathtemp.engines.default.chains import Chains
 from pathtemp.errors import InfiniteDensity
-from pathtemp.evaluate import energies_of
 from pathtemp.kernels.rejected import FIELD, Rejected, kinds, point_of, rejected_at
-from pathtemp.model import Model
-from pathtemp.model import model as join
+from pathtemp.model import inputs
+from pathtemp.model.evaluate import energies_of
+from pathtemp.model.model import Model
+from pathtemp.model.model import model as join
 from pathtemp.modes.search import Search
 from pathtemp.paths.geometric import GeometricPath
 from pathtemp.result.run import Rejections

@@ -18,7 +18,7 @@ from tempered import BUDGET, DATA, assert_mean, converged, first_that, fit, name
 import pathtemp as pt
 from pathtemp.errors import InputError
 from pathtemp.estimators.tours import TripCounter
-from pathtemp.model import model as join
+from pathtemp.model.model import model as join
 from pathtemp.testing import gaussian_mixture
 from pathtemp.testing.calibration import ENOUGH, FALSE_ALARM, assert_close, assert_rate, assert_scores
 

@@ -15,8 +15,7 @@ else:
     os.environ["JAX_ENABLE_X64"] = "1"
 
 if TYPE_CHECKING:
-    from pathtemp import baselines, estimators, plots, settings, testing, transforms
-    from pathtemp.bases import Base, function_base, normal
+    from pathtemp import baselines, estimators, plots, settings, testing
     from pathtemp.checkpoint.resume import resume
     from pathtemp.divide import divide_and_conquer
     from pathtemp.errors import InputError, MissingExtraError, SamplingError
@@ -25,7 +24,9 @@ if TYPE_CHECKING:
     from pathtemp.frontends.pymc import from_pymc
     from pathtemp.frontends.stan import from_stan
     from pathtemp.margin_check import diagnose_margin
-    from pathtemp.model import Model, bridge
+    from pathtemp.model import transforms
+    from pathtemp.model.bases import Base, function_base, normal
+    from pathtemp.model.model import Model, bridge
     from pathtemp.path_sampling import path_sample
     from pathtemp.paths.margin import Margin
     from pathtemp.result.fit import Fit
@@ -33,11 +34,14 @@ if TYPE_CHECKING:
     from pathtemp.storage import load
     from pathtemp.tempering import temper
 
-_MODULES = ("baselines", "estimators", "plots", "settings", "stan", "testing", "transforms")
+_MODULES = {
+    **{name: name for name in ("baselines", "estimators", "plots", "settings", "stan", "testing")},
+    "transforms": "model.transforms",
+}
 _HOMES = {
-    "Base": "bases",
-    "function_base": "bases",
-    "normal": "bases",
+    "Base": "model.bases",
+    "function_base": "model.bases",
+    "normal": "model.bases",
     "resume": "checkpoint.resume",
     "divide_and_conquer": "divide",
     "InputError": "errors",
@@ -51,8 +55,8 @@ _HOMES = {
     "from_stan": "frontends.stan",
     "diagnose_margin": "margin_check",
     "MarginFit": "result.margin_fit",
-    "Model": "model",
-    "bridge": "model",
+    "Model": "model.model",
+    "bridge": "model.model",
     "Margin": "paths.margin",
     "path_sample": "path_sampling",
     "load": "storage",
@@ -63,7 +67,7 @@ _HOMES = {
 def __getattr__(name: str) -> Any:
     """Import public names when they are first used, so that ``import pathtemp`` is quick."""
     if name in _MODULES:
-        return import_module(f"pathtemp.{name}")
+        return import_module(f"pathtemp.{_MODULES[name]}")
     if name in _HOMES:
         return getattr(import_module(f"pathtemp.{_HOMES[name]}"), name)
     raise AttributeError(f"module 'pathtemp' has no attribute {name!r}")

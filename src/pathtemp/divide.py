@@ -19,10 +19,10 @@ from pathtemp.engines.path.plans import MarginPlan
 from pathtemp.engines.path.targets import TargetMarginal
 from pathtemp.engines.progress import Progress, display
 from pathtemp.errors import InputError
-from pathtemp.evaluate import energies_of, exact_draws
-from pathtemp.inputs import check_density, check_size, starts
 from pathtemp.kernels.compilation import use_compilation_cache
-from pathtemp.model import Model
+from pathtemp.model.evaluate import energies_of, exact_draws
+from pathtemp.model.inputs import check_density, check_size, starts
+from pathtemp.model.model import Model
 from pathtemp.paths.geometric import GeometricPath
 from pathtemp.paths.margin import Margin, MarginPath, margin_path
 from pathtemp.result.margin_fit import MarginFit

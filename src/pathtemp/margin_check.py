@@ -12,7 +12,7 @@ import xarray as xr
 from pathtemp._types import FloatArray
 from pathtemp.divide import BUDGET, divide_and_conquer
 from pathtemp.errors import InputError
-from pathtemp.model import Model
+from pathtemp.model.model import Model
 from pathtemp.result.margin_fit import MarginFit
 from pathtemp.settings import DEFAULT, Settings
 

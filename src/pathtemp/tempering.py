@@ -12,15 +12,15 @@ from numpy.typing import ArrayLike
 
 from pathtemp._types import Array, FloatArray
 from pathtemp.arguments import a_kind_of, finite_array, positive_number, whole_number
-from pathtemp.bases import Automatic
 from pathtemp.engines.default.engine import FEWEST_ROUNDS, MOST_GRADIENTS, TemperEngine, TemperPlan
 from pathtemp.engines.default.modes import LEAST_SEARCH
 from pathtemp.engines.driver import carry_out, new_checkpoint
 from pathtemp.engines.progress import Progress, display
 from pathtemp.errors import InputError
-from pathtemp.inputs import check_model, starts
 from pathtemp.kernels.compilation import use_compilation_cache
-from pathtemp.model import Model, the_model
+from pathtemp.model.bases import Automatic
+from pathtemp.model.inputs import check_model, starts
+from pathtemp.model.model import Model, the_model
 from pathtemp.modes.reference import LEAST_GRADIENTS, with_reference
 from pathtemp.result.fit import Fit
 from pathtemp.seeds import seed_word

@@ -12,8 +12,8 @@ import pytest
 
 import pathtemp as pt
 from pathtemp.checkpoint import writer
-from pathtemp.model import Model
-from pathtemp.model import model as join
+from pathtemp.model.model import Model
+from pathtemp.model.model import model as join
 from pathtemp.settings import Settings
 
 SMALL = Settings(chains=8, iterations=8, anneal_moves=2)

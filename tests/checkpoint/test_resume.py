@@ -22,7 +22,7 @@ import pathtemp as pt
 from pathtemp import atomic
 from pathtemp.checkpoint.file import before, read, read_last
 from pathtemp.engines.driver import Driver
-from pathtemp.model import Model
+from pathtemp.model.model import Model
 from pathtemp.result.run import RoundRecord
 
 Kept = tuple[Model, pt.Fit, list[Path]]

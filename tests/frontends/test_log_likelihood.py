@@ -22,7 +22,7 @@ from scipy import stats
 
 import pathtemp as pt
 from pathtemp.errors import InputError
-from pathtemp.model import model as plain_model
+from pathtemp.model.model import model as plain_model
 from pathtemp.result.draws import draws_dataset, log_likelihood_dataset
 
 SLOW = pytest.mark.programs_full

@@ -18,8 +18,8 @@ from scipy.special import logsumexp
 from pathtemp._types import Array, FloatArray, Key
 from pathtemp.kernels.lam_given_theta import PseudoPrior
 from pathtemp.kernels.transport import Transport
-from pathtemp.layout import Layout
-from pathtemp.model import Model
+from pathtemp.model.layout import Layout
+from pathtemp.model.model import Model
 from pathtemp.modes.local import from_covariance
 from pathtemp.modes.mixture_base import mixture_base
 from pathtemp.paths.geometric import GeometricPath

@@ -15,7 +15,7 @@ from scipy import stats
 from stationary import ACCEPTED, QUICK, REFUSED, Plant, uniforms_p_value, with_bugs
 
 from pathtemp.kernels import margin_nuts as paper
-from pathtemp.layout import Layout
+from pathtemp.model.layout import Layout
 from pathtemp.paths.margin import Margin, MarginLogQ, SolvedCoordinate
 from pathtemp.paths.pseudoprior import Kernels, PiecewiseLinear
 

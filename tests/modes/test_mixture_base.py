@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pathtemp.evaluate import energies_of, exact_draws
+from pathtemp.model.evaluate import energies_of, exact_draws
 from pathtemp.modes.local import Local, from_covariance
 from pathtemp.modes.mixture_base import MixtureBase, MixtureSampler, inflation, mixture_base
 from pathtemp.paths.geometric import GeometricPath

@@ -9,7 +9,7 @@ from scipy.special import gammaln
 
 import pathtemp as pt
 from pathtemp.engines.path.evidence import weighted_bridge
-from pathtemp.layout import Layout
+from pathtemp.model.layout import Layout
 from pathtemp.testing.calibration import ENOUGH, assert_close, assert_rate, assert_scores
 
 

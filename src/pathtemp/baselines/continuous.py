@@ -10,9 +10,9 @@ from pathtemp.engines.driver import carry_out
 from pathtemp.engines.paper.engine import NextPrior, PaperEngine, PaperPlan, Rule
 from pathtemp.engines.paper.trace import PaperTrace, log_z_curve
 from pathtemp.engines.progress import Silent
-from pathtemp.inputs import check_model, starts
 from pathtemp.kernels.compilation import use_compilation_cache
-from pathtemp.model import Model
+from pathtemp.model.inputs import check_model, starts
+from pathtemp.model.model import Model
 from pathtemp.result.curve import LogZ
 from pathtemp.result.fit import Fit
 from pathtemp.result.run import Check

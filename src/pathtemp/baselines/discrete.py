@@ -20,9 +20,9 @@ from pathtemp.engines.protocol import Engine, Host, Line, Schedule
 from pathtemp.errors import InputError
 from pathtemp.estimators.estimate import Estimate
 from pathtemp.estimators.rao_blackwell import rao_blackwell
-from pathtemp.inputs import check_model, starts
 from pathtemp.kernels.compilation import compiled_once, use_compilation_cache
-from pathtemp.model import Model
+from pathtemp.model.inputs import check_model, starts
+from pathtemp.model.model import Model
 from pathtemp.paths.geometric import LOG_ZERO, GeometricPath
 from pathtemp.paths.links import CubicLink
 from pathtemp.result.curve import LogZ

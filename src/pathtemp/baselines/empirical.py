@@ -10,7 +10,7 @@ import numpy as np
 from pathtemp._types import FloatArray
 from pathtemp.baselines.continuous import continuous_tempering
 from pathtemp.engines.paper.trace import PaperTrace, path_nodes
-from pathtemp.model import Model
+from pathtemp.model.model import Model
 from pathtemp.paths.links import A_MAX, A_MIN
 from pathtemp.paths.pseudoprior import Kernels, PseudoPrior
 from pathtemp.result.curve import LogZ

@@ -9,7 +9,7 @@ import numpy as np
 from pathtemp.baselines.continuous import continuous_tempering
 from pathtemp.engines.paper.trace import PaperTrace, log_z_curve, path_nodes
 from pathtemp.errors import InputError
-from pathtemp.model import Model
+from pathtemp.model.model import Model
 from pathtemp.paths.pseudoprior import Kernels
 from pathtemp.result.curve import LogZ
 from pathtemp.result.fit import Fit

@@ -15,9 +15,9 @@ import xarray as xr
 
 from pathtemp._types import Array, FloatArray, IntArray, LogDensity
 from pathtemp.errors import InputError
-from pathtemp.inputs import check_model, starts
 from pathtemp.kernels.compilation import compiled_once, use_compilation_cache
-from pathtemp.model import Model
+from pathtemp.model.inputs import check_model, starts
+from pathtemp.model.model import Model
 from pathtemp.result.draws import draws_dataset
 from pathtemp.seeds import round_key, seed_word
 from pathtemp.verdict.draws import rhat_ess

@@ -9,9 +9,9 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from pathtemp.bases import Automatic
 from pathtemp.errors import InputError
-from pathtemp.model import Model
+from pathtemp.model.bases import Automatic
+from pathtemp.model.model import Model
 from pathtemp.modes.cover import Cover
 from pathtemp.modes.reference import with_cover
 
@@ -26,7 +26,7 @@ def cover_of(model: Model) -> dict[str, Any]:
 def with_kept_cover(model: Model, kept: Mapping[str, Any]) -> Model:
     """The model with the base that the run had found, where it came without one.
 
-    >>> from pathtemp.layout import Layout
+    >>> from pathtemp.model.layout import Layout
     >>> bare = Model(Automatic(), lambda x: -jnp.sum(x**2), Layout({"x": (1,)}))
     >>> kept = {"centre": [0.0], "scale": [1.0], "basis": [[0.0]], "gain": [0.0], "df": 3.0}
     >>> round(float(with_kept_cover(bare, {"cover": kept}).log_base(jnp.zeros(1))), 4)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pathtemp.errors import InputError
-from pathtemp.model import Model
+from pathtemp.model.model import Model
 from pathtemp.printable import printable
 from pathtemp.sealed import first_line
 

@@ -25,7 +25,7 @@ from pathtemp.engines.progress import Progress, display
 from pathtemp.engines.protocol import Engine
 from pathtemp.errors import InputError
 from pathtemp.kernels.compilation import use_compilation_cache
-from pathtemp.model import Model, the_model
+from pathtemp.model.model import Model, the_model
 from pathtemp.path_sampling import check_path
 from pathtemp.paths.function import LogPath
 from pathtemp.paths.margin import Margin

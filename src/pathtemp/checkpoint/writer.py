@@ -11,7 +11,7 @@ from typing import Any
 from pathtemp.checkpoint.cover import cover_of
 from pathtemp.checkpoint.file import write
 from pathtemp.checkpoint.lock import working
-from pathtemp.model import Model
+from pathtemp.model.model import Model
 from pathtemp.result.fit import library_versions
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from pathtemp.checkpoint.rebuild import COMMAND_LINE, named_object
 from pathtemp.errors import InputError
-from pathtemp.model import Model
+from pathtemp.model.model import Model
 from pathtemp.printable import printable
 
 

@@ -15,7 +15,7 @@ from pathtemp.cli import NOT_CONVERGED
 from pathtemp.cli.again import say_what_is_ignored, say_what_is_resumed
 from pathtemp.cli.models import open_model, refuse_named
 from pathtemp.errors import InputError
-from pathtemp.model import Model
+from pathtemp.model.model import Model
 from pathtemp.result.fit import Fit
 from pathtemp.settings import DEFAULT, PAPER
 from pathtemp.storage import load

@@ -18,9 +18,9 @@ from pathtemp.engines.interrupts import Interrupts, Stopped
 from pathtemp.engines.progress import Progress
 from pathtemp.engines.protocol import Engine, Line, Schedule
 from pathtemp.errors import InputError
-from pathtemp.inputs import naming
 from pathtemp.io.persistent import persistent, restore, state_of
-from pathtemp.model import Model
+from pathtemp.model.inputs import naming
+from pathtemp.model.model import Model
 from pathtemp.result.fit import Fit
 from pathtemp.result.run import Check, RoundRecord
 from pathtemp.verdict.travel import check_finished

@@ -12,11 +12,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from pathtemp._types import Array, FloatArray, Key, LogDensity, Sampler, Variables
-from pathtemp.bases import Automatic, Base, as_base, is_automatic
 from pathtemp.errors import InputError
 from pathtemp.kernels.compilation import use_compilation_cache
-from pathtemp.layout import Layout
-from pathtemp.model import Model, Pointwise
+from pathtemp.model.bases import Automatic, Base, as_base, is_automatic
+from pathtemp.model.layout import Layout
+from pathtemp.model.model import Model, Pointwise
 
 PROBES = 4096
 """Prior draws made once to see whether the forward draws and the prior density belong together."""

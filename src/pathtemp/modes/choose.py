@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from pathtemp._types import FloatArray
-from pathtemp.model import Model
+from pathtemp.model.model import Model
 from pathtemp.modes.local import DENSE_DIM
 from pathtemp.modes.mixture_base import SAFETY, mixture_base
 from pathtemp.modes.search import Search

@@ -17,10 +17,10 @@ from scipy.special import logsumexp
 
 from pathtemp import seeds
 from pathtemp._types import FloatArray, LogDensity
-from pathtemp.bases import Automatic
 from pathtemp.errors import InputError
-from pathtemp.inputs import check_density, naming
-from pathtemp.model import Model
+from pathtemp.model.bases import Automatic
+from pathtemp.model.inputs import check_density, naming
+from pathtemp.model.model import Model
 from pathtemp.modes.ascent import LEG, BoolArray, ascend
 from pathtemp.modes.cover import Cover, CoverSampler, cover_of_law
 from pathtemp.modes.explore import explore, falls_off

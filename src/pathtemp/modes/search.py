@@ -10,8 +10,8 @@ import numpy as np
 from scipy.special import logsumexp
 
 from pathtemp._types import FloatArray, IntArray
-from pathtemp.evaluate import energies_of, exact_draws
 from pathtemp.io.persistent import persistent, storable
+from pathtemp.model.evaluate import energies_of, exact_draws
 from pathtemp.modes.ascent import LEG, Ascents, BoolArray, ascend
 from pathtemp.modes.dedupe import near, same_mode
 from pathtemp.modes.local import Local, law_gradients, local_law

@@ -10,7 +10,7 @@ import xarray as xr
 
 from pathtemp._types import FloatArray
 from pathtemp.errors import InputError
-from pathtemp.model import Model
+from pathtemp.model.model import Model
 
 SAMPLE_DIMS = ("chain", "draw")
 
@@ -22,8 +22,8 @@ def draws_dataset(model: Model, flat: FloatArray, *, of_base: bool = False) -> x
     hold, gets an underscore. Called with one point, ``flat`` of shape (1, 1, dim), it checks dims and coords
     before any sampling.
 
-    >>> import pathtemp.bases, pathtemp.model
-    >>> m = pathtemp.model.model(lambda x: -0.5 * (x**2).sum(), pathtemp.bases.normal(0.0, 1.0, shape=(2,)))
+    >>> import pathtemp.model.bases, pathtemp.model.model
+    >>> m = pathtemp.model.model(lambda x: -0.5 * (x**2).sum(), pathtemp.model.bases.normal(0.0, 1.0, shape=(2,)))
     >>> dict(draws_dataset(m, np.zeros((3, 5, 2))).sizes)
     {'chain': 3, 'draw': 5, 'theta_dim_0': 2}
     """

@@ -16,7 +16,7 @@ import xarray as xr
 from pathtemp.arguments import positive_number, whole_number, yes_or_no
 from pathtemp.errors import InputError
 from pathtemp.escape import escape_names
-from pathtemp.model import Model
+from pathtemp.model.model import Model
 from pathtemp.modes.table import Modes
 from pathtemp.result.curve import LogZ
 from pathtemp.result.draws import SAMPLE_DIMS, draws_dataset, log_likelihood_dataset

@@ -15,7 +15,7 @@ from pathtemp.frontends.stan import from_stan
 from pathtemp.frontends.stan.augment import augment
 from pathtemp.frontends.stan.data import read_data
 from pathtemp.frontends.stan.opening import Opened, compile_programs, open_program
-from pathtemp.model import Model
+from pathtemp.model.model import Model
 from pathtemp.testing.calibration import assert_close
 
 FOLDER = Path(__file__).parent / "programs"

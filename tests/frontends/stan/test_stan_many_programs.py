@@ -13,7 +13,7 @@ from stan_programs import EVERYTHING, EXAMPLES, augmented, data_of, exact_draws,
 from pathtemp.frontends.stan import from_stan
 from pathtemp.frontends.stan.augment import augmented_data
 from pathtemp.frontends.stan.sampler import stein_z
-from pathtemp.model import Model
+from pathtemp.model.model import Model
 from pathtemp.testing.calibration import assert_close
 
 pytestmark = [pytest.mark.stan_full, pytest.mark.usefixtures("toolchain")]

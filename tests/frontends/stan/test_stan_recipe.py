@@ -12,11 +12,11 @@ import pytest
 from stan_programs import load, path
 
 import pathtemp as pt
-from pathtemp.bases import Automatic, function_base
 from pathtemp.checkpoint import writer
 from pathtemp.codec import decode, encode
 from pathtemp.frontends.stan.recipe import from_recipe
-from pathtemp.model import Model
+from pathtemp.model.bases import Automatic, function_base
+from pathtemp.model.model import Model
 from pathtemp.settings import Settings
 
 dist = pytest.importorskip("numpyro.distributions")

@@ -15,7 +15,7 @@ from stan_programs import load, path
 
 import pathtemp as pt
 from pathtemp.frontends.stan import from_stan
-from pathtemp.model import Model
+from pathtemp.model.model import Model
 from pathtemp.result.fit import Fit
 from pathtemp.testing.calibration import assert_close
 

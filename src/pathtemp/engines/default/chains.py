@@ -41,7 +41,7 @@ from pathtemp.kernels.rounds import (
     restart,
 )
 from pathtemp.kernels.transported_hmc import ChainState, KernelParameters
-from pathtemp.model import Model
+from pathtemp.model.model import Model
 from pathtemp.paths.geometric import GeometricPath
 from pathtemp.paths.links import BASE_END, TARGET_START, MetricLink, folded_at, host_unit
 from pathtemp.result.curve import LogZ

@@ -22,10 +22,10 @@ from pathtemp.engines.default.verdict import Seen, all_drawn, early_targets, jud
 from pathtemp.engines.protocol import Engine, Host, Line, Schedule
 from pathtemp.errors import InputError
 from pathtemp.estimators.tours import TargetVisits, TripCounter
-from pathtemp.evaluate import agree, energies_of
 from pathtemp.io.persistent import persistent, storable
 from pathtemp.kernels.rounds import Record
-from pathtemp.model import Model
+from pathtemp.model.evaluate import agree, energies_of
+from pathtemp.model.model import Model
 from pathtemp.modes.mixture_base import MixtureBase, MixtureSampler
 from pathtemp.paths.links import TARGET_START
 from pathtemp.result.curve import LogZ, unknown

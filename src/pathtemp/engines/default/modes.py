@@ -12,10 +12,10 @@ from pathtemp._types import FloatArray, IntArray
 from pathtemp.engines.default.chains import Chains
 from pathtemp.engines.default.verdict import target_draws
 from pathtemp.engines.protocol import Host
-from pathtemp.evaluate import energies_of, exact_draws
 from pathtemp.io.persistent import persistent
 from pathtemp.kernels.rounds import Record
-from pathtemp.model import Model
+from pathtemp.model.evaluate import energies_of, exact_draws
+from pathtemp.model.model import Model
 from pathtemp.modes import choose
 from pathtemp.modes.ascent import CHUNK, LANES
 from pathtemp.modes.local import DENSE_DIM

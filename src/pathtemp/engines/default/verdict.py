@@ -12,7 +12,7 @@ from pathtemp.engines.default.learner import spread_of_delta, target_thetas
 from pathtemp.engines.default.trace import Trace
 from pathtemp.estimators.mbar import mbar, mbar_se
 from pathtemp.estimators.tours import TargetVisits
-from pathtemp.evaluate import energies_of, exact_draws
+from pathtemp.model.evaluate import energies_of, exact_draws
 from pathtemp.paths.links import thermodynamic_length
 from pathtemp.result.curve import LogZ
 from pathtemp.result.grouping import MOST_GROUPS, Grouped, grouped

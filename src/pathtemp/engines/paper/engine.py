@@ -17,10 +17,10 @@ from pathtemp.engines.paper.trace import LINK, PaperTrace, importance_curve, log
 from pathtemp.engines.paper.verdict import diagnose, tours
 from pathtemp.engines.protocol import Engine, Host, Line, Schedule
 from pathtemp.errors import InputError
-from pathtemp.evaluate import agree, energies_of
 from pathtemp.io.persistent import persistent, storable
 from pathtemp.kernels.joint_nuts import Draws, joint_log_density, position_of, run_chain
-from pathtemp.model import Model
+from pathtemp.model.evaluate import agree, energies_of
+from pathtemp.model.model import Model
 from pathtemp.paths.geometric import GeometricPath
 from pathtemp.paths.links import CubicLink
 from pathtemp.paths.pseudoprior import Kernels

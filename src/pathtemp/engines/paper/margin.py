@@ -19,11 +19,11 @@ from pathtemp.engines.protocol import Engine, Host, Line, Schedule
 from pathtemp.errors import InputError
 from pathtemp.estimators.khat import khat
 from pathtemp.estimators.path_sampling import path_sampling
-from pathtemp.evaluate import agree
 from pathtemp.io.persistent import persistent
 from pathtemp.kernels.compilation import compiled_once
 from pathtemp.kernels.margin_nuts import Bias, ChainDraws, make_adaptation
-from pathtemp.model import Model
+from pathtemp.model.evaluate import agree
+from pathtemp.model.model import Model
 from pathtemp.paths.margin import MarginPath
 from pathtemp.paths.pseudoprior import Kernels, PiecewiseLinear
 from pathtemp.result.curve import LogZ

@@ -16,9 +16,9 @@ from pathtemp.engines.path.widen import edge_noise, wanted_interval
 from pathtemp.engines.protocol import Engine, Host, Line, Schedule
 from pathtemp.errors import InputError
 from pathtemp.estimators.khat import khat
-from pathtemp.evaluate import agree
 from pathtemp.io.persistent import persistent
 from pathtemp.kernels.path_rounds import PathRecord
+from pathtemp.model.evaluate import agree
 from pathtemp.result.curve import LogZ
 from pathtemp.result.fit import Fit
 from pathtemp.result.run import Counts, RoundRecord

@@ -19,8 +19,8 @@ from pathtemp.engines.path.transport import flat_chart, refine
 from pathtemp.engines.path.verdict import judge
 from pathtemp.engines.path.weights import thinned
 from pathtemp.engines.protocol import Host
-from pathtemp.layout import Layout
-from pathtemp.model import Model
+from pathtemp.model.layout import Layout
+from pathtemp.model.model import Model
 from pathtemp.paths.function import FunctionPath, LogPath
 from pathtemp.paths.links import BASE_END, TARGET_START
 from pathtemp.result.curve import LogZ

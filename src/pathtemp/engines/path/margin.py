@@ -24,7 +24,7 @@ from pathtemp.engines.path.weights import thinned
 from pathtemp.engines.path.widen import shares, tail_masses
 from pathtemp.engines.protocol import Host
 from pathtemp.errors import InputError
-from pathtemp.model import Model
+from pathtemp.model.model import Model
 from pathtemp.paths.function import FunctionPath, LogPath
 from pathtemp.paths.margin import Coordinates, MarginPath
 from pathtemp.result.margin_fit import MarginFit

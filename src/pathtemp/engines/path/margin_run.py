@@ -10,7 +10,7 @@ import xarray as xr
 
 from pathtemp._types import FloatArray
 from pathtemp.engines.path.estimates import Curves
-from pathtemp.model import Model
+from pathtemp.model.model import Model
 from pathtemp.paths.margin import MarginPath
 from pathtemp.result.curve import LogZ
 from pathtemp.result.draws import draws_dataset

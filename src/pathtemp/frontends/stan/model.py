@@ -13,7 +13,6 @@ import jax
 import numpy as np
 
 from pathtemp._types import FloatArray, LogDensity, Sampler
-from pathtemp.bases import Automatic, is_automatic
 from pathtemp.errors import InputError
 from pathtemp.frontends.stan.bridge import StanDensity
 from pathtemp.frontends.stan.data import Data, read_data
@@ -26,7 +25,8 @@ from pathtemp.frontends.stan.program import ALTERNATIVE
 from pathtemp.frontends.stan.python_base import python_base
 from pathtemp.frontends.stan.recipe import stan_recipe
 from pathtemp.frontends.stan.sampler import ExactDraws, why_not
-from pathtemp.model import Model
+from pathtemp.model.bases import Automatic, is_automatic
+from pathtemp.model.model import Model
 
 log = logging.getLogger("pathtemp.stan")
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from pathtemp._types import Array, FloatArray, LogDensity, Sampler
 from pathtemp.arguments import shown, whole_number
-from pathtemp.bases import Automatic, Base, as_base, flat_log_prob
 from pathtemp.errors import InputError
-from pathtemp.layout import Layout
+from pathtemp.model.bases import Automatic, Base, as_base, flat_log_prob
+from pathtemp.model.layout import Layout
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Model:
     ----------
     log_base, log_target
         Log densities of ``(dim,)``, traceable by JAX, Jacobians and normalising constants included. A base that is
-        :class:`pathtemp.bases.Automatic` is found by ``pt.temper`` itself.
+        :class:`pathtemp.model.bases.Automatic` is found by ``pt.temper`` itself.
     layout
         Names, shapes, dims and coords of the variables.
     sample_base
@@ -108,7 +108,7 @@ def bridge(model_a: Model, model_b: Model, *, name: str = "") -> Model:
         What summaries call it; made of both names where empty.
 
     >>> import jax.numpy as jnp
-    >>> from pathtemp.bases import normal
+    >>> from pathtemp.model.bases import normal
     >>> wide = normal(0.0, 9.0, shape=(1,))
     >>> joined = bridge(*(model(lambda x, s=s: -0.5 * jnp.sum((x / s) ** 2), wide) for s in (1.0, 2.0)))
     >>> float(joined.log_base(jnp.ones(1))), float(joined.log_target(jnp.ones(1)))

@@ -10,10 +10,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from pathtemp._types import FloatArray, LogDensity
-from pathtemp.bases import Automatic
 from pathtemp.errors import InfiniteDensity, InputError
-from pathtemp.evaluate import energies_of, exact_draws
-from pathtemp.model import Model
+from pathtemp.model.bases import Automatic
+from pathtemp.model.evaluate import energies_of, exact_draws
+from pathtemp.model.model import Model
 from pathtemp.paths.geometric import GeometricPath
 from pathtemp.printable import printable
 from pathtemp.result.draws import draws_dataset

@@ -14,8 +14,8 @@ import numpy as np
 from pathtemp._types import Array, Key, LogDensity, Sampler
 from pathtemp.arguments import a_kind_of, finite_array, shown, whole_number
 from pathtemp.errors import InputError
-from pathtemp.layout import Layout
-from pathtemp.transforms import Transform, from_support
+from pathtemp.model.layout import Layout
+from pathtemp.model.transforms import Transform, from_support
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ def function_base(
     dim, shapes
         One of them: the length of the flat vector, or the shapes by name.
     transforms
-        Constraining transforms by name, see :mod:`pathtemp.transforms`.
+        Constraining transforms by name, see :mod:`pathtemp.model.transforms`.
 
     Examples
     --------

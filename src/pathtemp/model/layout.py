@@ -13,7 +13,7 @@ import numpy as np
 
 from pathtemp._types import Array, FloatArray
 from pathtemp.errors import InputError
-from pathtemp.transforms import Transform, invert
+from pathtemp.model.transforms import Transform, invert
 
 
 @dataclass(frozen=True)
