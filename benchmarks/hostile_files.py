@@ -17,12 +17,12 @@ import h5py
 import numpy as np
 
 import pathtemp as pt
-from pathtemp.checkpoint.file import read, read_last
-from pathtemp.codec import encode
+from pathtemp.io.checkpoint import read, read_last
+from pathtemp.io.codec import encode
 from pathtemp.io.persistent import storable_classes
-from pathtemp.sealed import stamp, unseal
+from pathtemp.io.sealed import stamp, unseal
+from pathtemp.io.storage import IN_RECORD
 from pathtemp.settings import Settings
-from pathtemp.storage import IN_RECORD
 
 MEMORY = 2 * 2**30
 """Bytes that the process may take beyond what it has when it starts."""

@@ -22,10 +22,10 @@ import jax.numpy as jnp
 
 import pathtemp as pt
 from benchmarks.never_lost import same, two_modes
-from pathtemp.checkpoint import writer
-from pathtemp.checkpoint.file import read_last
 from pathtemp.frontends.stan.build import Artifact, build
 from pathtemp.frontends.stan.cache import Slot
+from pathtemp.io import writer
+from pathtemp.io.checkpoint import read_last
 from pathtemp.settings import PAPER, Settings
 
 SMALL = Settings(chains=8, iterations=8, anneal_moves=2)

@@ -23,8 +23,8 @@ import jax.numpy as jnp
 import numpy as np
 
 import pathtemp as pt
-from pathtemp.checkpoint import writer
-from pathtemp.checkpoint.file import before, read_last
+from pathtemp.io import writer
+from pathtemp.io.checkpoint import before, read_last
 from pathtemp.model.model import Model
 from pathtemp.model.model import model as join
 from pathtemp.settings import Settings

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pathtemp.frontends.numpyro import from_numpyro
     from pathtemp.frontends.pymc import from_pymc
     from pathtemp.frontends.stan import from_stan
+    from pathtemp.io.storage import load
     from pathtemp.margin_check import diagnose_margin
     from pathtemp.model import transforms
     from pathtemp.model.bases import Base, function_base, normal
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from pathtemp.paths.margin import Margin
     from pathtemp.result.fit import Fit
     from pathtemp.result.margin_fit import MarginFit
-    from pathtemp.storage import load
     from pathtemp.tempering import temper
 
 _MODULES = {
@@ -59,7 +59,7 @@ _HOMES = {
     "bridge": "model.model",
     "Margin": "paths.margin",
     "path_sample": "path_sampling",
-    "load": "storage",
+    "load": "io.storage",
     "temper": "tempering",
 }
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from pathtemp.errors import InputError
-from pathtemp.printable import printable
+from pathtemp.io.printable import printable
 
 LONGEST = 60
 """Characters with which a wrong value is shown."""

@@ -13,7 +13,7 @@ from scipy.special import softmax
 from pathtemp._types import FloatArray
 from pathtemp.arguments import a_kind_of, positive_number
 from pathtemp.errors import InputError
-from pathtemp.printable import printable
+from pathtemp.io.printable import printable
 from pathtemp.result.fit import Fit
 from pathtemp.seeds import Stream, rng
 

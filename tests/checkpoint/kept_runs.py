@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import pathtemp as pt
-from pathtemp.checkpoint import writer
+from pathtemp.io import writer
 from pathtemp.model.model import Model
 from pathtemp.model.model import model as join
 from pathtemp.settings import Settings

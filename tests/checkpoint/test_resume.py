@@ -19,9 +19,9 @@ from kept_runs import SMALL, assert_same, run_keeping, two_modes
 from tempered import NARROW, first_that, narrow
 
 import pathtemp as pt
-from pathtemp import atomic
-from pathtemp.checkpoint.file import before, read, read_last
 from pathtemp.engines.driver import Driver
+from pathtemp.io import atomic
+from pathtemp.io.checkpoint import before, read, read_last
 from pathtemp.model.model import Model
 from pathtemp.result.run import RoundRecord
 
@@ -266,7 +266,7 @@ sys.path[:0] = [sys.argv[1] + "/../..", sys.argv[1] + "/.."]
 import conftest
 from tempered import NARROW, narrow
 import pathtemp as pt
-from pathtemp.checkpoint import writer
+from pathtemp.io import writer
 
 write = writer.write
 def and_say(place, record):

@@ -21,8 +21,8 @@ from tempered import PAPER_MARGIN, easy, neck
 from test_resume import Interrupting
 
 import pathtemp as pt
-from pathtemp.checkpoint import writer
-from pathtemp.checkpoint.file import before, read_last
+from pathtemp.io import writer
+from pathtemp.io.checkpoint import before, read_last
 from pathtemp.settings import PAPER, Settings
 from pathtemp.testing import beta_binomial
 from pathtemp.testing.calibration import assert_scores
@@ -259,7 +259,7 @@ sys.path[:0] = [sys.argv[1] + "/../..", sys.argv[1] + "/..", sys.argv[1]]
 import conftest
 from pathlib import Path
 from test_steps import KINDS
-from pathtemp.checkpoint import writer
+from pathtemp.io import writer
 
 write = writer.write
 def and_say(place, record):

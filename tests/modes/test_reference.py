@@ -15,9 +15,9 @@ from jax.scipy.stats import cauchy, norm
 from scipy import stats
 
 from pathtemp import testing
-from pathtemp.checkpoint.cover import cover_of, with_kept_cover
-from pathtemp.codec import decode, encode
 from pathtemp.errors import InputError
+from pathtemp.io.codec import decode, encode
+from pathtemp.io.found_base import cover_of, with_kept_cover
 from pathtemp.kernels import compilation
 from pathtemp.model.bases import Automatic
 from pathtemp.model.evaluate import energies_of, exact_draws

@@ -14,11 +14,11 @@ from scipy import stats
 from tempered import NARROW, first_that, narrow
 
 import pathtemp as pt
-from pathtemp.checkpoint.file import before
 from pathtemp.engines.default import modes as modes_stage
 from pathtemp.engines.default.engine import TemperEngine
 from pathtemp.engines.driver import Driver
 from pathtemp.errors import InputError
+from pathtemp.io.checkpoint import before
 from pathtemp.result.run import Check
 from pathtemp.testing.calibration import ENOUGH, FALSE_ALARM, assert_close, assert_rate, assert_scores
 from pathtemp.verdict import modes as gates

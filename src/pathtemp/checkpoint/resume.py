@@ -13,9 +13,6 @@ import numpy as np
 
 from pathtemp import divide
 from pathtemp._types import Array
-from pathtemp.checkpoint.cover import with_kept_cover
-from pathtemp.checkpoint.file import place_of, read_last
-from pathtemp.checkpoint.rebuild import rebuilt
 from pathtemp.engines.default.engine import TemperEngine, TemperPlan
 from pathtemp.engines.driver import go_on
 from pathtemp.engines.paper.engine import PaperEngine, PaperPlan
@@ -24,6 +21,9 @@ from pathtemp.engines.path.plans import MarginPlan, PathPlan
 from pathtemp.engines.progress import Progress, display
 from pathtemp.engines.protocol import Engine
 from pathtemp.errors import InputError
+from pathtemp.io.checkpoint import place_of, read_last
+from pathtemp.io.found_base import with_kept_cover
+from pathtemp.io.rebuild import rebuilt
 from pathtemp.kernels.compilation import use_compilation_cache
 from pathtemp.model.model import Model, the_model
 from pathtemp.path_sampling import check_path

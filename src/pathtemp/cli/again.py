@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pathtemp.checkpoint.rebuild import COMMAND_LINE
 from pathtemp.engines.default.engine import TemperPlan
 from pathtemp.engines.paper.engine import PaperPlan
-from pathtemp.printable import printable
+from pathtemp.io.printable import printable
+from pathtemp.io.rebuild import COMMAND_LINE
 
 log = logging.getLogger("pathtemp.cli")
 

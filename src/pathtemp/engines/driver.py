@@ -237,7 +237,7 @@ class Driver:
 
 def new_checkpoint(path: str | os.PathLike[str]) -> Path:
     """The file of a checkpoint that is to be made, where it can be made and would hide no other."""
-    from pathtemp.checkpoint.file import new_place
+    from pathtemp.io.checkpoint import new_place
 
     return new_place(path)
 
@@ -260,6 +260,6 @@ def go_on(engine: Engine, record: Mapping[str, Any], model: Model, progress: Pro
 
 def _writer(place: Path, plan: Any, model: Model) -> Keep:
     # Imported here, so that a run without a checkpoint knows nothing of them.
-    from pathtemp.checkpoint.writer import Writer
+    from pathtemp.io.writer import Writer
 
     return Writer(place, plan, model)

@@ -1,4 +1,4 @@
-"""State in files and back: which fields of a class are its state, and how they are read and written.
+"""Files: fits and checkpoints, sealed, locked and written whole; and which fields of a class are its state.
 
-What a run *is* lives with the engines; here is only how it is kept.
+What a run *is* lives with the engines, what a fit is with ``result/``; here is only how they are kept and read again.
 """

@@ -30,8 +30,8 @@ def storable_classes() -> dict[str, type]:
     >>> "Counts" in storable_classes(), "Schedule" in storable_classes()
     (True, True)
     """
-    from pathtemp.codec import CLASSES
     from pathtemp.engines import ENGINES
+    from pathtemp.io.codec import CLASSES
 
     for module in ENGINES:
         import_module(module)

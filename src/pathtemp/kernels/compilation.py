@@ -16,7 +16,7 @@ import numpy as np
 
 from pathtemp.environment import check_environment
 from pathtemp.errors import InputError
-from pathtemp.private import private_folder
+from pathtemp.io.private import private_folder
 
 log = logging.getLogger("pathtemp.kernels.compilation")
 

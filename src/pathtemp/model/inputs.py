@@ -11,11 +11,11 @@ import numpy as np
 
 from pathtemp._types import FloatArray, LogDensity
 from pathtemp.errors import InfiniteDensity, InputError
+from pathtemp.io.printable import printable
 from pathtemp.model.bases import Automatic
 from pathtemp.model.evaluate import energies_of, exact_draws
 from pathtemp.model.model import Model
 from pathtemp.paths.geometric import GeometricPath
-from pathtemp.printable import printable
 from pathtemp.result.draws import draws_dataset
 from pathtemp.seeds import Draws, Stream, rng
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pathtemp.io.printable import printable
 from pathtemp.plots.path import Curve, joint_path, log_z, marginal_a
 from pathtemp.plots.running import acceptance, hardness, history
 from pathtemp.plots.style import ALARM, RC, pyplot
 from pathtemp.plots.variables import Density, base_draws, target_draws
-from pathtemp.printable import printable
 
 if TYPE_CHECKING:
     import numpy as np

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pathtemp._types import FloatArray
+from pathtemp.io.printable import printable
 from pathtemp.plots.running import acceptance
 from pathtemp.plots.style import ALARM, BETWEEN, ESTIMATE, EXACT, RC, TARGET, axes, pyplot, title
 from pathtemp.plots.variables import Density
-from pathtemp.printable import printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,9 +10,9 @@ import xarray as xr
 
 from pathtemp._types import FloatArray, IntArray
 from pathtemp.errors import InputError
+from pathtemp.io.printable import printable
 from pathtemp.plots.style import BETWEEN, RC, TARGET, axes, central_range, empty, pyplot, title
 from pathtemp.plots.variables import scalar
-from pathtemp.printable import printable
 from pathtemp.result.draws import SAMPLE_DIMS
 
 if TYPE_CHECKING:

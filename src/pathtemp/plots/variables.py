@@ -11,8 +11,8 @@ import xarray as xr
 
 from pathtemp._types import FloatArray
 from pathtemp.errors import InputError
+from pathtemp.io.printable import printable
 from pathtemp.plots.style import BASE, EXACT, TARGET, axes, central_range, empty, title
-from pathtemp.printable import printable
 from pathtemp.result.draws import SAMPLE_DIMS
 
 if TYPE_CHECKING:

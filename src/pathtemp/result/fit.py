@@ -15,7 +15,7 @@ import xarray as xr
 
 from pathtemp.arguments import positive_number, whole_number, yes_or_no
 from pathtemp.errors import InputError
-from pathtemp.escape import escape_names
+from pathtemp.io.escape import escape_names
 from pathtemp.model.model import Model
 from pathtemp.modes.table import Modes
 from pathtemp.result.curve import LogZ
@@ -211,8 +211,8 @@ class Fit:
         return plot(self, **options)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything but the model to a netCDF file, see :func:`pathtemp.storage.save`."""
-        from pathtemp.storage import save
+        """Write everything but the model to a netCDF file, see :func:`pathtemp.io.storage.save`."""
+        from pathtemp.io.storage import save
 
         save(self, path)
 

@@ -10,8 +10,8 @@ import numpy as np
 import xarray as xr
 
 from pathtemp.errors import InputError
-from pathtemp.escape import escape_names, unescape_names
-from pathtemp.printable import printable
+from pathtemp.io.escape import escape_names, unescape_names
+from pathtemp.io.printable import printable
 from pathtemp.result.fit import Fit, LogEvidence, check_more
 from pathtemp.result.marginal import Marginal
 from pathtemp.result.summary import Summary, with_error

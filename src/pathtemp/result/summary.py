@@ -11,7 +11,7 @@ import pandas as pd  # type: ignore[import-untyped]
 import xarray as xr
 
 from pathtemp.environment import check_docstrings
-from pathtemp.printable import printable, printable_lines
+from pathtemp.io.printable import printable, printable_lines
 from pathtemp.result.draws import SAMPLE_DIMS
 from pathtemp.result.hardness import hardness
 from pathtemp.result.run import Diagnostics

@@ -12,9 +12,9 @@ import pytest
 from stan_programs import load, path
 
 import pathtemp as pt
-from pathtemp.checkpoint import writer
-from pathtemp.codec import decode, encode
 from pathtemp.frontends.stan.recipe import from_recipe
+from pathtemp.io import writer
+from pathtemp.io.codec import decode, encode
 from pathtemp.model.bases import Automatic, function_base
 from pathtemp.model.model import Model
 from pathtemp.settings import Settings

@@ -24,7 +24,7 @@ from pathtemp.errors import InputError
 from pathtemp.frontends.stan.cache import Slot, cache_folder, locked
 from pathtemp.frontends.stan.source import GENERATED, Source
 from pathtemp.frontends.stan.toolchain import Compiler, Stan, find_stan, require_compiler
-from pathtemp.private import private_folder
+from pathtemp.io.private import private_folder
 
 SHIM = Path(__file__).parent / "shim"
 FORWARD_FLAG = "pathtemp_forward"

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from pathtemp.errors import InputError
-from pathtemp.printable import printable
-from pathtemp.private import is_ours, open_own, private_folder
+from pathtemp.io.printable import printable
+from pathtemp.io.private import is_ours, open_own, private_folder
 
 _BUILDING = "building-"
 _META = "entry.json"

@@ -7,7 +7,7 @@ import stat
 from pathlib import Path
 
 from pathtemp.errors import InputError
-from pathtemp.printable import printable
+from pathtemp.io.printable import printable
 
 ADVICE = "set PATHTEMP_CACHE to a folder of your own"
 

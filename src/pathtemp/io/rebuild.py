@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from pathtemp.errors import InputError
+from pathtemp.io.printable import printable
+from pathtemp.io.sealed import first_line
 from pathtemp.model.model import Model
-from pathtemp.printable import printable
-from pathtemp.sealed import first_line
 
 COMMAND_LINE = "command line"
 """What the recipe of a Python model is of that was named on the command line, which alone may import it again."""

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from pathtemp.errors import InputError
-from pathtemp.printable import printable
+from pathtemp.io.printable import printable
 
 log = logging.getLogger("pathtemp.checkpoint")
 

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from pathtemp.errors import InputError
-from pathtemp.printable import printable
+from pathtemp.io.printable import printable
 
 FORMAT = 3
 """Version of the layout of all files; files of another are refused."""

@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from pathtemp.atomic import new_file, write_whole
-from pathtemp.codec import decode, encode
 from pathtemp.errors import InputError
-from pathtemp.escape import escape, unescape_names
-from pathtemp.printable import printable
+from pathtemp.io.atomic import new_file, write_whole
+from pathtemp.io.codec import decode, encode
+from pathtemp.io.escape import escape, unescape_names
+from pathtemp.io.printable import printable
+from pathtemp.io.sealed import first_line, seal, unseal
+from pathtemp.io.typed import check_type
 from pathtemp.result.fit import Fit
 from pathtemp.result.margin_fit import MARGIN, with_margin
-from pathtemp.sealed import first_line, seal, unseal
-from pathtemp.typed import check_type
 
 OWN_GROUP = "pathtemp"
 RECORD = "record"

@@ -8,7 +8,7 @@ import uuid
 from pathlib import Path
 
 from pathtemp.errors import InputError
-from pathtemp.printable import printable
+from pathtemp.io.printable import printable
 
 
 def new_file(caller: str, path: str | os.PathLike[str]) -> Path:

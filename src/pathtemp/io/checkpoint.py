@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from pathtemp.atomic import write_whole
-from pathtemp.checkpoint import lock
-from pathtemp.codec import decode, encode
 from pathtemp.errors import InputError
+from pathtemp.io import lock
+from pathtemp.io.atomic import write_whole
+from pathtemp.io.codec import decode, encode
 from pathtemp.io.persistent import storable_classes
-from pathtemp.printable import printable
-from pathtemp.sealed import first_line, seal, unseal
-from pathtemp.typed import check_type
+from pathtemp.io.printable import printable
+from pathtemp.io.sealed import first_line, seal, unseal
+from pathtemp.io.typed import check_type
 
 IN_FOLDER = "checkpoint.nc"
 """Name of the file where the user gave a folder."""

@@ -8,9 +8,9 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
-from pathtemp.checkpoint.cover import cover_of
-from pathtemp.checkpoint.file import write
-from pathtemp.checkpoint.lock import working
+from pathtemp.io.checkpoint import write
+from pathtemp.io.found_base import cover_of
+from pathtemp.io.lock import working
 from pathtemp.model.model import Model
 from pathtemp.result.fit import library_versions
 
