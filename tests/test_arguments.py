@@ -14,7 +14,9 @@ import pytest
 from synthetic import cauchy_fit, fit_of, odd_model
 
 import pathtemp as pt
-from pathtemp import divide, path_sampling, tempering
+from pathtemp.api import divide
+from pathtemp.api import path_sample as path_sampling
+from pathtemp.api import temper as tempering
 from pathtemp.result.marginal import Marginal
 from pathtemp.settings import LADDER, LadderSettings, PaperSettings, Settings
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tempered import BUDGET
 
-from pathtemp.checkpoint.resume import resume
+from pathtemp.api.resume import resume
 from pathtemp.cli import doctor, main
 from pathtemp.cli.again import say_what_is_ignored
 from pathtemp.cli.parser import make_parser

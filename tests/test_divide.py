@@ -18,7 +18,7 @@ from scipy import stats
 from tempered import PAPER_MARGIN, assert_mean, converged, first_that, neck
 
 import pathtemp as pt
-from pathtemp.margin_check import MarginDiagnosis
+from pathtemp.api.diagnose_margin import MarginDiagnosis
 from pathtemp.model.bases import Automatic
 from pathtemp.model.layout import Layout
 from pathtemp.model.transforms import Positive

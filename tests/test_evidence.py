@@ -8,8 +8,8 @@ import xarray as xr
 from scipy.special import logit, softmax
 from synthetic import FAILED, diagnostics, fit_of, odd_model
 
+from pathtemp.api.compare import bayes_factor, compare, probability_interval
 from pathtemp.errors import InputError
-from pathtemp.evidence import bayes_factor, compare, probability_interval
 from pathtemp.result.curve import LogZ
 from pathtemp.result.fit import Fit
 from pathtemp.testing.calibration import assert_rate

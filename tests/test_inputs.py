@@ -12,7 +12,7 @@ import numpyro.distributions as dist
 import pytest
 
 import pathtemp as pt
-from pathtemp.divide import _starts as divide_starts
+from pathtemp.api.divide import _starts as divide_starts
 from pathtemp.engines.default.chains import Chains
 from pathtemp.errors import InputError
 from pathtemp.model.bases import Automatic

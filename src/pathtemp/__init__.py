@@ -16,23 +16,23 @@ else:
 
 if TYPE_CHECKING:
     from pathtemp import baselines, estimators, plots, settings, testing
-    from pathtemp.checkpoint.resume import resume
-    from pathtemp.divide import divide_and_conquer
+    from pathtemp.api.compare import bayes_factor, compare
+    from pathtemp.api.diagnose_margin import diagnose_margin
+    from pathtemp.api.divide import divide_and_conquer
+    from pathtemp.api.path_sample import path_sample
+    from pathtemp.api.resume import resume
+    from pathtemp.api.temper import temper
     from pathtemp.errors import InputError, MissingExtraError, SamplingError
-    from pathtemp.evidence import bayes_factor, compare
     from pathtemp.frontends.numpyro import from_numpyro
     from pathtemp.frontends.pymc import from_pymc
     from pathtemp.frontends.stan import from_stan
     from pathtemp.io.storage import load
-    from pathtemp.margin_check import diagnose_margin
     from pathtemp.model import transforms
     from pathtemp.model.bases import Base, function_base, normal
     from pathtemp.model.model import Model, bridge
-    from pathtemp.path_sampling import path_sample
     from pathtemp.paths.margin import Margin
     from pathtemp.result.fit import Fit
     from pathtemp.result.margin_fit import MarginFit
-    from pathtemp.tempering import temper
 
 _MODULES = {
     **{name: name for name in ("baselines", "estimators", "plots", "settings", "stan", "testing")},
@@ -42,25 +42,25 @@ _HOMES = {
     "Base": "model.bases",
     "function_base": "model.bases",
     "normal": "model.bases",
-    "resume": "checkpoint.resume",
-    "divide_and_conquer": "divide",
+    "resume": "api.resume",
+    "divide_and_conquer": "api.divide",
     "InputError": "errors",
     "MissingExtraError": "errors",
     "SamplingError": "errors",
-    "bayes_factor": "evidence",
-    "compare": "evidence",
+    "bayes_factor": "api.compare",
+    "compare": "api.compare",
     "Fit": "result.fit",
     "from_numpyro": "frontends.numpyro",
     "from_pymc": "frontends.pymc",
     "from_stan": "frontends.stan",
-    "diagnose_margin": "margin_check",
+    "diagnose_margin": "api.diagnose_margin",
     "MarginFit": "result.margin_fit",
     "Model": "model.model",
     "bridge": "model.model",
     "Margin": "paths.margin",
-    "path_sample": "path_sampling",
+    "path_sample": "api.path_sample",
     "load": "io.storage",
-    "temper": "tempering",
+    "temper": "api.temper",
 }
 
 

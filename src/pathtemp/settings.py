@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from pathtemp.arguments import finite_array, positive_number, share, shown, whole_number, yes_or_no
+from pathtemp.api.arguments import finite_array, positive_number, share, shown, whole_number, yes_or_no
 from pathtemp.errors import InputError
 
 Marginal = Literal["balanced", "uniform", "constant-kl", "min-variance"]

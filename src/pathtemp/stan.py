@@ -135,7 +135,7 @@ def path_sample(
     chains, seed, progress
         What the R package does not have: several chains, a seed for everything, a progress bar.
     """
-    from pathtemp.tempering import temper
+    from pathtemp.api.temper import temper
 
     if data_list is not None and data is not None:
         raise InputError("data_list: give either data_list or data, not both")

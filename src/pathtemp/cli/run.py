@@ -8,7 +8,8 @@ import math
 from pathlib import Path
 from typing import Any
 
-from pathtemp.checkpoint.resume import resume
+from pathtemp.api.resume import resume
+from pathtemp.api.temper import temper
 from pathtemp.cli import NOT_CONVERGED
 from pathtemp.cli.again import say_what_is_ignored, say_what_is_resumed
 from pathtemp.cli.models import open_model, refuse_named
@@ -19,7 +20,6 @@ from pathtemp.io.storage import load
 from pathtemp.model.model import Model
 from pathtemp.result.fit import Fit
 from pathtemp.settings import DEFAULT, PAPER
-from pathtemp.tempering import temper
 
 
 def run(options: argparse.Namespace) -> int:

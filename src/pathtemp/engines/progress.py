@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, TaskID, TextColumn
 from rich.progress import Progress as Bar
 
-from pathtemp.arguments import shown
+from pathtemp.api.arguments import shown
 from pathtemp.errors import InputError
 from pathtemp.result.run import RoundRecord
 from pathtemp.result.summary import with_error

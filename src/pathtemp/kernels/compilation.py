@@ -14,7 +14,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from pathtemp.environment import check_environment
+from pathtemp.api.environment import check_environment
 from pathtemp.errors import InputError
 from pathtemp.io.private import private_folder
 

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pathtemp._types import Array, Key, LogDensity, Sampler
-from pathtemp.arguments import a_kind_of, finite_array, shown, whole_number
+from pathtemp.api.arguments import a_kind_of, finite_array, shown, whole_number
 from pathtemp.errors import InputError
 from pathtemp.model.layout import Layout
 from pathtemp.model.transforms import Transform, from_support

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pathtemp._types import Array, FloatArray, LogDensity, Sampler
-from pathtemp.arguments import shown, whole_number
+from pathtemp.api.arguments import shown, whole_number
 from pathtemp.errors import InputError
 from pathtemp.model.bases import Automatic, Base, as_base, flat_log_prob
 from pathtemp.model.layout import Layout

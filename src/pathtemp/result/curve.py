@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pathtemp._types import FloatArray
-from pathtemp.arguments import finite_array, shown
+from pathtemp.api.arguments import finite_array, shown
 from pathtemp.errors import InputError
 
 ROUNDING = 1e-9

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 import xarray as xr
 
-from pathtemp.arguments import positive_number, whole_number, yes_or_no
+from pathtemp.api.arguments import positive_number, whole_number, yes_or_no
 from pathtemp.errors import InputError
 from pathtemp.io.escape import escape_names
 from pathtemp.model.model import Model

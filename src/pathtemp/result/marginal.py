@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from scipy.interpolate import CubicHermiteSpline, CubicSpline
 
 from pathtemp._types import FloatArray
-from pathtemp.arguments import finite_array, shown, whole_number
+from pathtemp.api.arguments import finite_array, shown, whole_number
 from pathtemp.errors import InputError
 
 FINE = 16

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd  # type: ignore[import-untyped]
 import xarray as xr
 
-from pathtemp.environment import check_docstrings
+from pathtemp.api.environment import check_docstrings
 from pathtemp.io.printable import printable, printable_lines
 from pathtemp.result.draws import SAMPLE_DIMS
 from pathtemp.result.hardness import hardness

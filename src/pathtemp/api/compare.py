@@ -11,7 +11,7 @@ import pandas as pd  # type: ignore[import-untyped]
 from scipy.special import softmax
 
 from pathtemp._types import FloatArray
-from pathtemp.arguments import a_kind_of, positive_number
+from pathtemp.api.arguments import a_kind_of, positive_number
 from pathtemp.errors import InputError
 from pathtemp.io.printable import printable
 from pathtemp.result.fit import Fit

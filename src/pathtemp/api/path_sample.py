@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pathtemp._types import FloatArray
-from pathtemp.arguments import a_kind_of, finite_array, interval_of, positive_number, shown, text, whole_number
+from pathtemp.api.arguments import a_kind_of, finite_array, interval_of, positive_number, shown, text, whole_number
 from pathtemp.engines.driver import carry_out, new_checkpoint
 from pathtemp.engines.path.chains import check_budget
 from pathtemp.engines.path.function import MARGINALS, FunctionEngine

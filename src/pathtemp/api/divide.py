@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pathtemp._types import FloatArray
-from pathtemp.arguments import a_kind_of, interval_of, positive_number, shown
+from pathtemp.api.arguments import a_kind_of, interval_of, positive_number, shown
 from pathtemp.engines.driver import carry_out, new_checkpoint
 from pathtemp.engines.path.chains import check_budget
 from pathtemp.engines.path.margin import MarginEngine

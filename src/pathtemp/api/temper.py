@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pathtemp._types import Array, FloatArray
-from pathtemp.arguments import a_kind_of, finite_array, positive_number, whole_number
+from pathtemp.api.arguments import a_kind_of, finite_array, positive_number, whole_number
 from pathtemp.engines.default.engine import FEWEST_ROUNDS, MOST_GRADIENTS, TemperEngine, TemperPlan
 from pathtemp.engines.default.modes import LEAST_SEARCH
 from pathtemp.engines.driver import carry_out, new_checkpoint

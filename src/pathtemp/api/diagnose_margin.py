@@ -10,7 +10,7 @@ import pandas as pd  # type: ignore[import-untyped]
 import xarray as xr
 
 from pathtemp._types import FloatArray
-from pathtemp.divide import BUDGET, divide_and_conquer
+from pathtemp.api.divide import BUDGET, divide_and_conquer
 from pathtemp.errors import InputError
 from pathtemp.model.model import Model
 from pathtemp.result.margin_fit import MarginFit

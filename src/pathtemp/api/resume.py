@@ -11,8 +11,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pathtemp import divide
 from pathtemp._types import Array
+from pathtemp.api import divide
+from pathtemp.api.path_sample import check_path
 from pathtemp.engines.default.engine import TemperEngine, TemperPlan
 from pathtemp.engines.driver import go_on
 from pathtemp.engines.paper.engine import PaperEngine, PaperPlan
@@ -26,7 +27,6 @@ from pathtemp.io.found_base import with_kept_cover
 from pathtemp.io.rebuild import rebuilt
 from pathtemp.kernels.compilation import use_compilation_cache
 from pathtemp.model.model import Model, the_model
-from pathtemp.path_sampling import check_path
 from pathtemp.paths.function import LogPath
 from pathtemp.paths.margin import Margin
 from pathtemp.result.fit import Fit, library_versions
