@@ -34,8 +34,9 @@ LEAST_WORK = (
 )
 """What XLA leaves out, since the suite spends most of its time compiling; XLA_FLAGS of the environment come last."""
 
-# Read when JAX first computes, which importing does not.
+# Read when JAX first computes, which importing does not. Options of the library would come after them.
 os.environ["XLA_FLAGS"] = " ".join((*LEAST_WORK, os.environ.get("XLA_FLAGS", ""))).strip()
+compilation.QUICK.clear()
 
 OFFSET = int(os.environ.get("PATHTEMP_TEST_SEED", "0"))
 TESTS = str(Path(__file__).parent / "tests")
