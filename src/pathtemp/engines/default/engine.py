@@ -16,6 +16,7 @@ import numpy as np
 from pathtemp._types import FloatArray
 from pathtemp.curve import LogZ, unknown
 from pathtemp.engines.default.chains import Chains
+from pathtemp.engines.default.effort import WORK
 from pathtemp.engines.default.modes import ModeSearch
 from pathtemp.engines.default.trace import KHAT_POINTS, Trace
 from pathtemp.engines.default.verdict import Seen, early_targets, judge
@@ -67,8 +68,8 @@ FEWEST_ROUNDS = 4
 MOST_GRADIENTS = 1_000_000
 """Gradient evaluations after which a run without a given budget stops."""
 
-LEAST_ROUNDS, MOST_ROUNDS = 8, 100
-"""Rounds before which the kernel is not frozen where no budget is given, and of which its shares are taken."""
+MOST_ROUNDS = 100
+"""Rounds of which the shares of preparing are taken where no budget is given."""
 
 Start = tuple[FloatArray, FloatArray]
 """Starts theta (chains, dim) and their energies (chains, 2)."""
@@ -185,10 +186,16 @@ class TemperEngine(Engine):
         return Schedule(
             most=most,
             planned=planned,
-            adapt_least=LEAST_ROUNDS * one if budget is None else settings.adapt_least * most,
+            adapt_least=WORK[self.effort].rounds * one if budget is None else settings.adapt_least * most,
             adapt_most=min(settings.adapt_share * planned, planned - 2 * one),
             until_done=budget is None,
         )
+
+    @property
+    def effort(self) -> str:
+        """How much is done beside the gradients, see :mod:`pathtemp.engines.default.effort`."""
+        effort = self._plan.settings.effort
+        return "full" if effort == "auto" else effort
 
     def before_rounds(self, host: Host) -> float:
         """Gradient evaluations that may be spent in all before the first round."""
