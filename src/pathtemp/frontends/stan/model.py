@@ -71,11 +71,15 @@ def from_stan(
     name: str | None = None,
     progress: bool = True,
 ) -> Model:
-    """A model from a Stan program: its model block is the target, its ``alternative model`` block the base.
+    """A model from a Stan program: its model block is the target, and its prior, found in that block, the base.
 
     ::
 
-        fit = pt.temper(pt.from_stan("cauchy.stan", {"y": 10.0}), seed=1)
+        fit = pt.temper(pt.from_stan("eight_schools.stan", "eight_schools.json"), seed=1)
+
+    Statements that give parameters a distribution, and those that hold no data, are the prior: ``print(model.base)``
+    shows them, and says why where there is no proper one. Where there is, log z(1) - log z(0) is the log marginal
+    likelihood. An ``alternative model`` block, ``base`` or ``base_program`` takes its place.
 
     Parameters
     ----------
@@ -91,8 +95,8 @@ def from_stan(
     base
         The base in Python, in place of an alternative block: a distribution over the flat unconstrained
         vector (``pt.normal(0, 5, shape=(d,))``), or a dict of NumPyro distributions by parameter on the
-        constrained scale. "auto", or no base at all: ``pt.temper`` builds a wide one from the modes that it finds,
-        with a warning how far it looked.
+        constrained scale. "auto", or a prior that is not proper: ``pt.temper`` builds a wide one from the modes that
+        it finds, with a warning how far it looked.
     include_paths
         Where ``#include`` looks, after the folder of the program.
     seed

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pathtemp.frontends.stan.declarations import declared_names, is_declaration, type_of
+from pathtemp.frontends.stan.declarations import declared_names, is_declaration, parse_declarations, type_of
 from pathtemp.frontends.stan.forward import try_forward
 from pathtemp.frontends.stan.program import ALTERNATIVE, FLAG, Program, assemble, closing, own, parse, quoted
 from pathtemp.frontends.stan.source import Source, without_comments
@@ -53,8 +53,9 @@ def without_unused(program: Program, split: Split) -> Program:
     statements = parse_statements(without_comments(body))
     declared = [s for s in statements if s.body is None and is_declaration(s.text)]
     names = {n for s in declared for n, _ in declared_names(s.text)}
-    plain = all(s.text.startswith(("real", "vector", "row_vector", "matrix", "array")) for s in declared)
-    if not names or names & split.uses or not plain or any("<" in s.text.partition("=")[0] for s in declared):
+    kinds = [parse_declarations(s.text) for s in declared]
+    plain = all(d.type == d.kind and not (d.lower or d.upper) for kind in kinds if kind for d in kind)
+    if not names or names & split.uses or None in kinds or not plain:
         return program
     for statement in reversed(statements):
         body = body[: statement.start] + _for_model(statement, body) + body[statement.end :]
