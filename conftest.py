@@ -27,6 +27,17 @@ from pathtemp import compilation, seeds
 RUNS = re.compile(r"\b(\w*temper(ing)?|divide_and_conquer|path_sample|resume|run_paper|run_chain|nuts|from_numpyro)\(")
 """Calls that run an engine: a doctest with one compiles for seconds, and is slow."""
 
+LEAST_WORK = (
+    "--xla_backend_optimization_level=0",
+    "--xla_llvm_disable_expensive_passes=true",
+    "--xla_cpu_use_fusion_emitters=false",
+)
+"""What XLA leaves out, since the suite spends most of its time compiling; XLA_FLAGS of the environment come last."""
+
+# Read when JAX first computes, which importing does not. Options of the library would come after them.
+os.environ["XLA_FLAGS"] = " ".join((*LEAST_WORK, os.environ.get("XLA_FLAGS", ""))).strip()
+compilation.QUICK.clear()
+
 OFFSET = int(os.environ.get("PATHTEMP_TEST_SEED", "0"))
 TESTS = str(Path(__file__).parent / "tests")
 
@@ -79,6 +90,8 @@ def shift_seeds() -> None:
 
 if OFFSET:
     shift_seeds()
+
+compilation.use_compilation_cache()
 
 MOST_MEMORY = 1.8e9
 """Bytes from which compiled programs are dropped between files of tests: two workers are to get by with 4 GB."""

@@ -188,9 +188,9 @@ def test_a_base_passes_through() -> None:
 @pytest.mark.parametrize(
     ("make", "what"),
     [
-        (lambda: pt.normal(0.0, -1.0), "scale must be positive"),
-        (lambda: pt.normal(0.0, 0.0, shape=(2,)), "scale must be positive"),
-        (lambda: pt.normal(0.0, jnp.array([1.0, jnp.nan])), "scale must be positive"),
+        (lambda: pt.normal(0.0, -1.0), "scale: it must be positive"),
+        (lambda: pt.normal(0.0, 0.0, shape=(2,)), "scale: it must be positive"),
+        (lambda: pt.normal(0.0, jnp.array([1.0, jnp.nan])), "scale: expected finite numbers"),
         (lambda: pt.normal(jnp.zeros(3), 1.0, shape=(2,)), "does not broadcast"),
         (lambda: pt.normal(jnp.zeros((3, 1)), jnp.ones(2), shape=(2,)), "does not broadcast"),
         (lambda: pt.function_base(lambda x: -x @ x), "either dim="),

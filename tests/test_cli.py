@@ -10,10 +10,14 @@ from pathlib import Path
 import pytest
 from tempered import BUDGET
 
+from pathtemp.checkpoint.plan import Plan
 from pathtemp.checkpoint.resume import resume
 from pathtemp.cli import doctor, main
+from pathtemp.cli.again import say_what_is_ignored
+from pathtemp.cli.parser import make_parser
 from pathtemp.errors import InputError, MissingExtraError
 from pathtemp.frontends.stan.toolchain import find_compiler, find_stan
+from pathtemp.settings import Settings
 from pathtemp.testing.calibration import assert_close
 
 CAUCHY = Path(__file__).parents[1] / "examples" / "stan" / "cauchy.stan"
@@ -72,14 +76,30 @@ def test_a_python_model_runs_and_speaks_json(
     assert main(["run", "mine_for_cli:make", *options, "--checkpoint", "run.nc", "--resume"]) == status
     again = json.loads(capsys.readouterr().out)
     assert {**again, "seconds": 0, "files": 0} == {**said, "seconds": 0, "files": 0}
-    assert main(["run", "--checkpoint", "run.nc", "--resume", "--quiet", "--json"]) == status
-    unnamed = json.loads(capsys.readouterr().out)
-    assert {**unnamed, "seconds": 0, "files": 0} == {**said, "seconds": 0, "files": 0}
-    with pytest.raises(InputError, match="holds no model"):  # only the command line imports what a file names
+
+    # What a file names is shown, and imported by nobody who has not named it.
+    monkeypatch.delitem(sys.modules, "mine_for_cli")
+    assert main(["run", "--checkpoint", "run.nc", "--resume", "--quiet", "--json"]) == 1
+    assert "name it yourself: pathtemp run mine_for_cli:whole --checkpoint run.nc --resume" in capsys.readouterr().err
+    assert "mine_for_cli" not in sys.modules
+    with pytest.raises(InputError, match="holds no model"):
         resume("run.nc")
 
     assert main(["report", "fit.nc", "--out", "again.html"]) == 0
     assert "&lt;b&gt;quick&lt;/b&gt;" in Path("again.html").read_text()
+
+
+def test_options_that_a_resumed_run_ignores_are_told(caplog: pytest.LogCaptureFixture) -> None:
+    plan = Plan(2, Settings(chains=8), 100, True, 4e4, 1.0, 1.0, 4e4, False)
+    given = make_parser().parse_args(
+        ["run", "--seed", "3", "--budget", "7", "--chains", "8", "--modes", "auto", "--paper", "--resume"]
+    )
+    say_what_is_ignored(given, plan)
+    say_what_is_ignored(make_parser().parse_args(["run", "--seed", "2", "--budget", "40000", "--resume"]), plan)
+    assert [record.getMessage() for record in caplog.records] == [
+        "--resume: --seed 3, --paper, --budget 7.0, --modes auto: ignored, as the run goes on the way it was begun "
+        "(seed 2, paper off, budget 40000.0, modes off)"
+    ]
 
 
 def test_python_models_that_are_none(

@@ -272,7 +272,7 @@ def test_other_target_marginals_give_the_same_law(target: object) -> None:
         ({"margin": "square"}, "not a one-to-one function"),
         ({"margin": "count"}, "does not vary with any continuous parameter"),
         ({"margin": "noise"}, "is random given the parameters"),
-        ({"margin": 3}, "expected a name"),
+        ({"margin": 3}, "margin: it must be the name of a parameter"),
         ({"margin": []}, "the list is empty"),
         ({"margin": "tau[0]", "interval": (2.0, 1.0)}, "interval: expected two finite numbers, the lower first"),
         ({"margin": "tau[0]", "interval": (1.0, 1.0)}, "interval: expected two finite numbers"),

@@ -117,7 +117,7 @@ def test_good_fits_are_compared_without_warnings():
         ({"a": -1.0}, None, "at least two fits"),
         ({"a": -1.0, "b": float("nan")}, None, "log evidence of 'b' is nan"),
         ({"a": -1.0, "b": -2.0}, {"a": 1.0}, "they must agree"),
-        ({"a": -1.0, "b": -2.0}, {"a": 1.0, "b": 0.0}, "weights must be positive"),
+        ({"a": -1.0, "b": -2.0}, {"a": 1.0, "b": 0.0}, "weights of .b.: it must be a positive number"),
     ],
 )
 def test_bad_input_is_one_sentence(fits, weights, sentence):

@@ -22,6 +22,7 @@ from pathtemp.model import Model
 from pathtemp.model import model as join
 from pathtemp.settings import Settings
 from pathtemp.testing import ALL, uniform_supports
+from pathtemp.testing.calibration import assert_close
 from pathtemp.transforms import Positive
 
 BASE = pt.normal(0.0, 2.0, shape=(2,))
@@ -237,3 +238,30 @@ def test_starts_are_base_draws_and_depend_on_the_seed() -> None:
     np.testing.assert_array_equal(one, again)
     assert np.all(one != two)
     assert np.all(np.abs(one - 100.0) < 6.0)
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-150, 1e-61, 1e61, 1e150, 1e300])
+def test_scales_beyond_reason_are_refused(scale: float) -> None:
+    """Whatever becomes of their squares; the same on a scale of one is let through."""
+    narrow = pt.normal(jnp.zeros(2), jnp.array([1.0, scale]))
+    refused(r"base: its draws of theta\[1\] .*rescale the parameters", target=good, base=narrow)
+
+
+@pytest.mark.parametrize("size", [-1e300, -1e61, 1e61])
+def test_log_densities_beyond_reason_are_refused(size: float) -> None:
+    refused("target: .* at best among the starts; rescale it", target=lambda x: good(x) + size, base=BASE)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scale", [1e-50, 1e50])
+def test_extreme_scales_within_reason_work(scale: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    fit = pt.temper(
+        target=lambda x: -0.5 * jnp.sum((x / scale - 1.0) ** 2),
+        base=pt.normal(0.0, 3.0 * scale, shape=(2,)),
+        budget=20_000,
+        chains=16,
+        progress=False,
+    )
+    value, se = fit.log_marginal_likelihood
+    assert_close(value, float(np.log(2 * np.pi) + 2 * np.log(scale)), se)

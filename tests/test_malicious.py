@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+import io
+import os
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import h5py
 import jax.numpy as jnp
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import xarray as xr
+from crafted import resealed
 from synthetic import fit_of, odd_model
 
 import pathtemp as pt
-from pathtemp.checkpoint import file
+from pathtemp.checkpoint import file as checkpoint_file
+from pathtemp.checkpoint.plan import PaperPlan
+from pathtemp.cli import main
 from pathtemp.codec import decode
 from pathtemp.report.page import page
+from pathtemp.run import Check
+from pathtemp.settings import PAPER
 
 mpl.use("Agg")
 NAMES = (
@@ -74,15 +84,62 @@ def test_a_file_can_make_only_what_it_may() -> None:
             decode(text, {"float64": np.zeros(3)})
 
 
-def test_a_checkpoint_that_claims_too_much_is_refused(tmp_path: Path) -> None:
-    import h5netcdf
+def test_a_module_that_a_checkpoint_names_is_not_imported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "planted.py").write_text("open('ran', 'w').close()")
+    monkeypatch.chdir(tmp_path)
+    plan = PaperPlan(0, PAPER, None)
+    for name in ("planted:make", "os:abort", "planted:\x1b[2J\u202e", "x" * 5000):
+        known = {"name": "m", "dim": 1, "versions": {}, "recipe": {"of": "command line", "object": name}}
+        checkpoint_file.write(tmp_path / "run.nc", {"plan": plan, "model": known, "state": {}})
+        assert main(["run", "--checkpoint", "run.nc", "--resume"]) == 1
+        said = capsys.readouterr().err
+        assert "name it yourself: pathtemp run" in said
+        assert said.strip().isprintable()
+        assert len(said) < 1000
+    assert not (tmp_path / "ran").exists()
 
-    place = tmp_path / "run.nc"
-    with h5netcdf.File(place, "w") as made:
-        made.dimensions["record_bytes"] = 10**12
-        made.create_variable("record", ("record_bytes",), dtype="u1", chunks=(1024,))
-        made.attrs["pathtemp_checkpoint"] = file.FORMAT
-    with pytest.raises(pt.InputError, match="more than it has"):
-        file.read(place)
-    with pytest.raises(pt.InputError):
-        pt.load(place)
+
+def test_messages_of_a_file_cannot_reach_the_terminal(tmp_path: Path) -> None:
+    fit = fit_of(odd_model())
+    odd = Check("tours\x1b[2J", 1.0, 2.0, False, "\x1b]0;owned\x07 \u202etxt.exe")
+    counted = replace(fit.diagnostics, checks=(odd,))
+    replace(fit, diagnostics=counted, seconds={"\x1b[31m": 1.0}).save(tmp_path / "fit.nc")
+    loaded = pt.load(tmp_path / "fit.nc")
+    for text in (str(loaded.summary()), repr(loaded)):
+        assert all(line.isprintable() for line in text.split("\n"))
+
+
+def test_a_file_that_points_elsewhere_is_not_followed(tmp_path: Path) -> None:
+    """Links, storage and datasets of other files are HDF5's, which never reads a file for us, sealed or not."""
+    secret = tmp_path / "secret"
+    secret.write_bytes(b"\x01" * 800)
+    os.mkfifo(tmp_path / "pipe.nc")
+    fit, good = fit_of(odd_model()), tmp_path / "good.nc"
+    fit.save(good)
+    for number, plant in enumerate(OUTSIDE):
+        place = tmp_path / f"{number}.nc"
+        buffer = io.BytesIO()
+        with h5py.File(buffer, "w") as file:
+            plant(file, tmp_path)
+        place.write_bytes(buffer.getvalue())
+        with pytest.raises(pt.InputError, match="without the checksum of pathtemp"):
+            pt.load(place)
+        loaded = pt.load(resealed(good, place, lambda arrays: None, netcdf=buffer.getvalue()))
+        np.testing.assert_array_equal(loaded.posterior["mu"], fit.posterior["mu"])
+
+
+def virtual(place: Path) -> Any:
+    layout = h5py.VirtualLayout((100,), "f8")
+    layout[:] = h5py.VirtualSource(str(place), "x", shape=(100,))
+    return layout
+
+
+OUTSIDE: tuple[Callable[[Any, Path], Any], ...] = (
+    lambda file, here: file.__setitem__("posterior", h5py.ExternalLink(here / "secret", "/x")),
+    lambda file, here: file.__setitem__("posterior", h5py.ExternalLink(here / "pipe.nc", "/x")),
+    lambda file, here: file.create_dataset("mu", (100,), "f8", external=[(str(here / "secret"), 0, 800)]),
+    lambda file, here: file.create_virtual_dataset("mu", virtual(here / "secret")),
+    lambda file, here: file.__setitem__("posterior", h5py.SoftLink("/posterior")),
+)

@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all."""
+"""Files that appear whole or not at all, and where they can be."""
 
 from __future__ import annotations
 
@@ -6,6 +6,25 @@ import contextlib
 import os
 import uuid
 from pathlib import Path
+
+from pathtemp.errors import InputError
+from pathtemp.printable import printable
+
+
+def new_file(caller: str, path: str | os.PathLike[str]) -> Path:
+    """The place of a file that is to be written, through links; InputError where there can be none."""
+    try:
+        place = Path(os.path.realpath(path))
+        os.fsencode(place)
+        folder, taken = place.parent.is_dir(), place.is_dir()
+    except (TypeError, ValueError, OSError) as error:
+        reason = printable(str(error))[:60]
+        raise InputError(f"{caller}: {printable(str(path))[:60]!r} is no name of a file ({reason})") from None
+    if not folder:
+        raise InputError(f"{caller}: there is no folder {printable(str(place.parent))}; make it first")
+    if taken:
+        raise InputError(f"{caller}: {printable(str(place))} is a folder; give the name of a file in it")
+    return place
 
 
 def write_whole(place: Path, content: bytes | memoryview, *, before: Path | None = None) -> None:

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pathtemp._types import Array, Key, LogDensity, Sampler
+from pathtemp.arguments import a_kind_of, finite_array, shown, whole_number
 from pathtemp.errors import InputError
 from pathtemp.layout import Layout
 from pathtemp.transforms import Transform, from_support
@@ -81,10 +82,10 @@ def normal(loc: Any = 0.0, scale: Any = 1.0, *, shape: tuple[int, ...] | int | N
     >>> normal(0.0, 5.0, shape=(1,)).sample(jax.random.key(0)).shape
     (1,)
     """
-    loc, scale = jnp.asarray(loc, float), jnp.asarray(scale, float)
+    loc, scale = (jnp.asarray(finite_array(name, x)) for name, x in (("loc", loc), ("scale", scale)))
     if not np.all(np.asarray(scale) > 0):
-        raise InputError(f"normal: scale must be positive, and is {np.asarray(scale)}")
-    wanted = (shape,) if isinstance(shape, int) else shape
+        raise InputError(f"scale: it must be positive, and is {shown(np.asarray(scale).tolist())}")
+    wanted = None if shape is None else _shape("shape", shape)
     natural = jnp.broadcast_shapes(loc.shape, scale.shape)
     if wanted is not None:
         try:
@@ -124,13 +125,27 @@ def function_base(
     >>> base.sample is None
     True
     """
+    for name, function in (("log_prob", log_prob), ("sample", sample)):
+        if not (callable(function) or (name == "sample" and function is None)):
+            raise InputError(f"{name}: expected a function, and it is {shown(function)}")
     if (dim is None) == (shapes is None):
         raise InputError("function_base: give either dim= (a flat vector) or shapes= (a dict of arrays)")
-    layout = Layout(
-        {"theta": (int(dim),)} if dim is not None else dict(shapes or {}), transforms or {}, dim is not None
-    )
+    flat = dim is not None
+    if shapes is not None:
+        a_kind_of("shapes", shapes, Mapping, "a dict of shapes by name")
+    named = {str(name): _shape(f"shapes of {name!r}", shape) for name, shape in (shapes or {}).items()}
+    layout = Layout({"theta": (whole_number("dim", dim, least=1),)} if flat else named, transforms or {}, flat)
     draw = None if sample is None else _flat_sampler(sample, layout)
     return Base(flat_log_prob(log_prob, layout), layout, draw)
+
+
+def _shape(name: str, shape: Any) -> tuple[int, ...]:
+    """A shape as a tuple, where it is one."""
+    try:
+        sizes = tuple(shape) if isinstance(shape, tuple | list) else (shape,)
+        return tuple(whole_number(name, size, least=0) for size in sizes)
+    except InputError:
+        raise InputError(f"{name}: expected sizes, such as (3,), and it is {shown(shape)}") from None
 
 
 def flat_log_prob(log_prob: Callable[[Any], Array], layout: Layout) -> LogDensity:

@@ -46,7 +46,7 @@ def encode(value: Any, classes: Mapping[str, type] = CLASSES) -> tuple[str, Vect
 
 def decode(text: str, vectors: Vectors, classes: Mapping[str, type] = CLASSES) -> Any:
     """Inverse of :func:`encode`; raises ValueError, KeyError or TypeError where the text is none of its."""
-    return _rebuild(json.loads(text), vectors, classes)
+    return _Reader(vectors, classes).value(json.loads(text))
 
 
 class _Writer:
@@ -93,23 +93,37 @@ def _fields(value: Any) -> tuple[str, ...]:
     return tuple(f.name for f in fields(value)) if is_dataclass(value) else value._fields
 
 
-def _rebuild(value: Any, vectors: Vectors, classes: Mapping[str, type]) -> Any:
-    if not isinstance(value, dict):
-        return value
-    if "class" in value:
-        made = {name: _rebuild(x, vectors, classes) for name, x in value["fields"].items()}
-        return classes[value["class"]](**made)
-    ((kind, content),) = value.items()
-    match kind:
-        case "float":
-            return float(content)
-        case "dict":
-            return {key: _rebuild(x, vectors, classes) for key, x in content.items()}
-        case "list":
-            return [_rebuild(x, vectors, classes) for x in content]
-        case "tuple":
-            return tuple(_rebuild(x, vectors, classes) for x in content)
-        case "array":
-            dtype, start, shape = content
-            return vectors[dtype][start : start + math.prod(shape)].reshape(shape).copy()
-    raise ValueError(f"unknown kind {kind!r}")
+class _Reader:
+    """Makes values of what JSON holds; as arrays are read once each, no text can ask for more than there is."""
+
+    def __init__(self, vectors: Vectors, classes: Mapping[str, type]) -> None:
+        self._vectors, self._classes = vectors, classes
+        self._left = {dtype: x.size for dtype, x in vectors.items()}
+
+    def value(self, value: Any) -> Any:
+        """The value that :meth:`_Writer.plain` was given."""
+        if not isinstance(value, dict):
+            return value
+        if "class" in value:
+            made = {name: self.value(x) for name, x in value["fields"].items()}
+            return self._classes[value["class"]](**made)
+        ((kind, content),) = value.items()
+        match kind:
+            case "float":
+                return float(content)
+            case "dict":
+                return {key: self.value(x) for key, x in content.items()}
+            case "list":
+                return [self.value(x) for x in content]
+            case "tuple":
+                return tuple(self.value(x) for x in content)
+            case "array":
+                return self._array(*content)
+        raise ValueError(f"unknown kind {kind!r}")
+
+    def _array(self, dtype: str, start: int, shape: list[int]) -> np.ndarray:
+        size = math.prod(shape)
+        self._left[dtype] -= size
+        if size < 0 or start < 0 or self._left[dtype] < 0:
+            raise ValueError("its arrays claim to hold more than it has")
+        return self._vectors[dtype][start : start + size].reshape(shape).copy()

@@ -7,6 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from pathtemp._types import FloatArray
+from pathtemp.arguments import finite_array, shown
+from pathtemp.errors import InputError
+
+ROUNDING = 1e-9
+"""Share of the path by which a lam may lie beyond its ends, as it was computed."""
 
 
 @dataclass(frozen=True)
@@ -30,12 +35,20 @@ class LogZ:
     stderr: FloatArray
 
     def __call__(self, lam: float | FloatArray) -> FloatArray:
-        """Estimate at any lam."""
-        return np.asarray(np.interp(lam, self.lam, self.mean))
+        """Estimate at any lam of the path."""
+        return np.asarray(np.interp(self._inside(lam), self.lam, self.mean))
 
     def se(self, lam: float | FloatArray) -> FloatArray:
-        """Standard error at any lam."""
-        return np.asarray(np.interp(lam, self.lam, self.stderr))
+        """Standard error at any lam of the path."""
+        return np.asarray(np.interp(self._inside(lam), self.lam, self.stderr))
+
+    def _inside(self, lam: float | FloatArray) -> FloatArray:
+        """``lam`` as numbers; InputError where the path does not reach."""
+        at = finite_array("lam", lam)
+        low, high = self.lam[0], self.lam[-1]
+        if np.any((at < low - ROUNDING * (high - low)) | (at > high + ROUNDING * (high - low))):
+            raise InputError(f"lam: the path runs from {low:g} to {high:g}, and it is {shown(lam)}")
+        return at
 
 
 def unknown(lam: FloatArray) -> LogZ:

@@ -11,13 +11,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from pathtemp._types import FloatArray
+from pathtemp.arguments import a_kind_of, interval_of, positive_number, shown
 from pathtemp.checkpoint.file import new_place
 from pathtemp.checkpoint.plan import MarginPlan
 from pathtemp.checkpoint.steps import carry_out
 from pathtemp.compilation import use_compilation_cache
 from pathtemp.errors import InputError
 from pathtemp.evaluate import energies_of, exact_draws
-from pathtemp.inputs import check_density, starts
+from pathtemp.inputs import check_density, check_size, starts
 from pathtemp.margin_fit import MarginFit
 from pathtemp.model import Model
 from pathtemp.paths.geometric import GeometricPath
@@ -132,28 +133,38 @@ def divide_and_conquer(
     """
     if not isinstance(model, Model):
         raise InputError(f"model: expected a model from a front end, or a pt.Model, got a {type(model).__name__}")
+    a_kind_of("settings", settings, (Settings, PaperSettings), "pt.settings.DEFAULT, pt.settings.PAPER or a copy")
+    budget = positive_number("budget", budget, "number of gradient evaluations")
     changed: Settings | PaperSettings = settings if chains is None else settings.replace(chains=chains)
+    if changed.chains < 2:
+        raise InputError("chains: two at least are needed along a margin, as its errors come from comparing chains")
     if isinstance(changed, Settings):
         check_budget(budget, model.dim - 1, changed)
+    interval = None if interval is None else interval_of("interval", interval)
     margins = list(margin) if isinstance(margin, list | tuple) else [margin]
     if not margins:
         raise InputError("margin: the list is empty; name one parameter at least")
+    for one in margins:
+        a_kind_of("margin", one, (str, Margin), "the name of a parameter, a pt.Margin, or a list of these")
     if checkpoint is not None and len(margins) > 1:
         raise InputError("checkpoint: it is of one margin; run the margins one by one, each with a file of its own")
+    if not (callable(target_marginal) or target_marginal in ("optimal", "uniform", "prior")):
+        expected = "expected 'optimal', 'uniform', 'prior' or a function"
+        raise InputError(f"target_marginal: {expected}, and it is {shown(target_marginal)}")
     target = target_marginal if isinstance(target_marginal, str) else "given"
+    told = display(progress)
+    use_compilation_cache()
+    place = None if checkpoint is None else new_place(checkpoint)
     first = starts_of(model, changed, seed_word(seed))
     plans = [
         MarginPlan(seed_word(seed), changed, _name(one), isinstance(one, str), target, interval, budget)
         for one in margins
     ]
     tasks = [margin_task(model, plan, one, target_marginal, first) for plan, one in zip(plans, margins, strict=True)]
-    place = None if checkpoint is None else new_place(checkpoint)
-    use_compilation_cache()
-    shown = display(progress)
     fits: dict[str, MarginFit] = {}
     for plan, task in zip(plans, tasks, strict=True):
-        steps = steps_of(task, first, shown)
-        fit = carry_out(steps, plan, model, shown, place, extends=isinstance(steps, WalkSteps))
+        steps = steps_of(task, first, told)
+        fit = carry_out(steps, plan, model, told, place, extends=isinstance(steps, WalkSteps))
         assert isinstance(fit, MarginFit)
         fits[task.path.name] = fit
         if any(check.name == "finished" for check in fit.diagnostics.checks):
@@ -206,7 +217,9 @@ def _starts(model: Model, count: int, seed: int) -> FloatArray:
         raise InputError("model: it has one parameter alone, which has no margin; sample it with pt.temper")
     theta = starts(model, count=count, seed=seed)
     # The base may be one that pt.temper would have to find; it is not asked for its density.
-    usable = np.isfinite(energies_of(GeometricPath(model.log_target, model.log_target), theta)[:, 1])
+    energies = energies_of(GeometricPath(model.log_target, model.log_target), theta)[:, 1]
+    check_size("target", energies)
+    usable = np.isfinite(energies)
     if not usable.any():
         raise InputError(f"model: the target is -inf or NaN at all {count} starts; choose a base that covers it")
     return np.asarray(theta[np.flatnonzero(usable)[np.arange(count) % int(usable.sum())]])
@@ -236,8 +249,6 @@ def _target(model: Model, path: MarginPath, target: Target, seed: int) -> Target
         lam = np.asarray(jax.vmap(lambda x: path.coordinates.split(x)[1])(jnp.asarray(flat)))
         kernel = gaussian_kde(lam[np.isfinite(lam)])
         return TargetMarginal("given", lambda at: np.asarray(kernel.logpdf(at)))
-    if target not in ("optimal", "uniform"):
-        raise InputError(f"target_marginal: expected 'optimal', 'uniform', 'prior' or a function, got {target!r}")
     return TargetMarginal(target)
 
 
@@ -249,8 +260,7 @@ def unconstrained(path: MarginPath, interval: tuple[float, float]) -> tuple[floa
     >>> [round(x, 6) for x in unconstrained(path, (0.1, 100.0))] == [round(float(np.log(x)), 6) for x in (0.1, 100.0)]
     True
     """
-    if not (np.size(interval) == 2 and np.all(np.isfinite(interval)) and interval[0] < interval[1]):
-        raise InputError(f"interval: expected two finite numbers, the lower first, and it is {interval!r}")
+    interval = interval_of("interval", interval)
     lam = np.concatenate([-np.geomspace(1e-3, 700.0, 400)[::-1], [0.0], np.geomspace(1e-3, 700.0, 400)])
     x = path.values(lam)
     sign = 1.0 if x[-1] > x[0] else -1.0

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd  # type: ignore[import-untyped]
 from scipy.special import softmax
 
 from pathtemp._types import FloatArray
+from pathtemp.arguments import a_kind_of, positive_number
 from pathtemp.errors import InputError
 from pathtemp.fit import Fit
+from pathtemp.printable import printable
 
 LEVEL = 0.95
 """Coverage of the intervals of posterior model probabilities."""
@@ -34,6 +36,7 @@ def bayes_factor(fit_a: Fit, fit_b: Fit) -> BayesFactor:
     Both fits must be of the same data. The runs are independent, so their standard errors add in squares.
     """
     fits = {"fit_a": fit_a, "fit_b": fit_b}
+    _check_fits(fits)
     value, se = _evidence("bayes_factor", fits)
     _warn("bayes_factor", fits)
     return BayesFactor(float(value[0] - value[1]), float(np.hypot(*se)))
@@ -56,6 +59,8 @@ def compare(fits: Mapping[str, Fit], *, weights: Mapping[str, float] | None = No
         ``log_bf_se``; the posterior ``probability`` and its 95% interval, ``lower`` to ``upper``, for the
         errors of the evidence.
     """
+    a_kind_of("fits", fits, Mapping, "a dict of fits by name")
+    _check_fits(fits)
     if len(fits) < 2:
         raise InputError(f"compare: give at least two fits, by name; there is {len(fits)}")
     value, se = _evidence("compare", fits)
@@ -76,6 +81,11 @@ def compare(fits: Mapping[str, Fit], *, weights: Mapping[str, float] | None = No
         index=pd.Index(list(fits), name="model"),
     )
     return table.sort_values("probability", ascending=False, kind="stable")
+
+
+def _check_fits(fits: Mapping[str, Any]) -> None:
+    for name, fit in fits.items():
+        a_kind_of(printable(str(name)), fit, Fit, "a fit, as pt.temper gives")
 
 
 def probability_interval(score: FloatArray, se: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -126,11 +136,10 @@ def _evidence(caller: str, fits: Mapping[str, Fit]) -> tuple[FloatArray, FloatAr
 def _log_weights(names: list[str], weights: Mapping[str, float] | None) -> FloatArray:
     if weights is None:
         return np.zeros(len(names))
+    a_kind_of("weights", weights, Mapping, "a dict of numbers by the names of the fits")
     if set(weights) != set(names):
         raise InputError(f"compare: weights names {sorted(weights)}, and fits {sorted(names)}; they must agree")
-    values = np.array([weights[name] for name in names], float)
-    if not (np.all(np.isfinite(values)) and np.all(values > 0)):
-        raise InputError(f"compare: weights must be positive numbers, and are {values.tolist()}")
+    values = np.array([positive_number(f"weights of {name!r}", weights[name]) for name in names])
     return np.asarray(np.log(values / values.sum()))
 
 

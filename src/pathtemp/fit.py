@@ -14,6 +14,7 @@ import numpy as np
 import xarray as xr
 
 from pathtemp._types import FloatArray
+from pathtemp.arguments import positive_number, whole_number, yes_or_no
 from pathtemp.curve import LogZ
 from pathtemp.draws import SAMPLE_DIMS, draws_dataset, log_likelihood_dataset
 from pathtemp.errors import InputError
@@ -158,6 +159,7 @@ class Fit:
         -------
         A new fit, of all rounds together; this one stays as it is, but cannot be extended again.
         """
+        check_more(draws, budget)
         if self.continuation is None or self.model is None:
             raise InputError(
                 "extend: only a fit that is still in memory can go on, made by the default engine; "
@@ -187,6 +189,8 @@ class Fit:
 
     def summary(self, *, rows: int | None = 20) -> Summary:
         """The verdict first, then log z, the diagnostics and a posterior table of at most ``rows`` rows."""
+        if rows is not None:
+            whole_number("rows", rows, least=0)
         return summarise(self, rows=rows)
 
     def stan_variable(self, name: str) -> FloatArray:
@@ -206,6 +210,7 @@ class Fit:
 
         A tree cannot hold a slash in a name: ``a/b`` becomes ``a%2Fb`` (and ``%`` becomes ``%25``).
         """
+        yes_or_no("log_likelihood", log_likelihood)
         groups = {"posterior": self.posterior, "prior": self.base, "sample_stats": self.path}
         if log_likelihood and LOG_LIK in self.posterior:
             groups["log_likelihood"] = self.posterior[[LOG_LIK]]
@@ -259,6 +264,16 @@ class Fit:
             f"<Fit of {self.name!r}: {verdict}; log z {with_error(*evidence)}; "
             f"{sizes['chain']} x {sizes['draw']} draws; {self.diagnostics.tours} round trips>"
         )
+
+
+def check_more(draws: Any, budget: Any) -> None:
+    """Raise where what a fit is to be extended by is of a wrong type or size, or nothing at all."""
+    if draws is None and budget is None:
+        raise InputError("extend: give draws= for each chain, or budget= in gradient evaluations, or both")
+    if draws is not None:
+        whole_number("draws", draws, least=1)
+    if budget is not None:
+        positive_number("budget", budget, "number of gradient evaluations")
 
 
 def library_versions() -> dict[str, str]:

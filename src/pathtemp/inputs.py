@@ -16,10 +16,13 @@ from pathtemp.errors import InfiniteDensity, InputError
 from pathtemp.evaluate import energies_of, exact_draws
 from pathtemp.model import Model
 from pathtemp.paths.geometric import GeometricPath
-from pathtemp.summary import printable
+from pathtemp.printable import printable
 
 MOST_NAMES = 6
 """Names, and numbers under each, that a point is told with."""
+
+WIDEST = 1e60
+"""Largest spread of the starts and largest log density, and one over the smallest spread: fourth powers are numbers."""
 
 FAR = 1e4
 """How far out, in units of the starts' spread, the base must have begun to fall off like a proper density."""
@@ -78,7 +81,33 @@ def starts(model: Model, *, count: int, seed: int) -> FloatArray:
     theta = exact_draws(model.sample_base, seed=seed, stream=1, count=count)
     if not np.isfinite(theta).all():
         raise InputError("base: sample gives draws that are not finite")
+    _check_scale(model, theta)
     return theta
+
+
+def _check_scale(model: Model, theta: FloatArray) -> None:
+    """Raise where a parameter is of a size whose powers are no numbers."""
+    spread = np.median(np.abs(theta - np.median(theta, axis=0)), axis=0)
+    beyond = ~((spread > 1 / WIDEST) & (spread < WIDEST))
+    if len(theta) > 1 and beyond.any():
+        index = int(np.flatnonzero(beyond)[0])
+        raise InputError(
+            f"base: its draws of {printable(_name(model, index))} have a spread of {spread[index]:.3g}; rescale the "
+            f"parameters, so that it lies between {1 / WIDEST:.0e} and {WIDEST:.0e}"
+        )
+
+
+def check_size(name: str, log_density: FloatArray) -> None:
+    """Raise where the largest of the finite log densities at the starts is too large or too small to compute with.
+
+    >>> check_size("target", np.array([-3.0, -np.inf]))
+    """
+    highest = np.max(log_density[np.isfinite(log_density)], initial=-np.inf)
+    if np.isfinite(highest) and abs(highest) > WIDEST:
+        raise InputError(
+            f"{name}: the log density is {highest:.3g} at best among the starts; rescale it, or leave out a constant, "
+            f"so that it is below {WIDEST:.0e} in size"
+        )
 
 
 def check_model(model: Model, theta: FloatArray) -> FloatArray:
@@ -108,6 +137,8 @@ def _checked(model: Model, theta: FloatArray, path: GeometricPath) -> FloatArray
             f"target: the log density is -inf or NaN at all {len(theta)} draws of the base; "
             "choose a base that covers the target"
         )
+    check_size("base", energies[:, 0])
+    check_size("target", energies[:, 1])
     # Names, dims and coords that do not fit are found now, not when the draws are there.
     draws_dataset(model, theta[None, np.flatnonzero(target_ok)[:1]])
     if not exact:

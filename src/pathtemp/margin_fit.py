@@ -11,9 +11,10 @@ import xarray as xr
 
 from pathtemp.errors import InputError
 from pathtemp.escape import escape_names, unescape_names
-from pathtemp.fit import Fit, LogEvidence
+from pathtemp.fit import Fit, LogEvidence, check_more
 from pathtemp.marginal import Marginal
-from pathtemp.summary import Summary, printable, with_error
+from pathtemp.printable import printable
+from pathtemp.summary import Summary, with_error
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -57,6 +58,7 @@ class MarginFit(Fit):
 
         Returns a new fit; this one stays as it is, but cannot be extended again.
         """
+        check_more(draws, budget)
         if self.continuation is None:
             raise InputError(
                 "extend: only a fit that is still in memory can go on, made by the default engine; "

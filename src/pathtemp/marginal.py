@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from scipy.interpolate import CubicHermiteSpline, CubicSpline
 
 from pathtemp._types import FloatArray
+from pathtemp.arguments import finite_array, shown, whole_number
 from pathtemp.errors import InputError
 
 FINE = 16
@@ -98,22 +99,22 @@ class Marginal:
 
     def log_pdf(self, x: ArrayLike) -> Estimated:
         """Log density of the parameter at ``x``."""
-        at = np.asarray(x, float)
+        at = finite_array("x", x, or_infinite=True)
         return self._estimate(lambda law: law.log_pdf(at), beyond=self._outside(at))
 
     def pdf(self, x: ArrayLike) -> Estimated:
         """Density of the parameter at ``x``."""
-        at = np.asarray(x, float)
+        at = finite_array("x", x, or_infinite=True)
         return self._estimate(lambda law: np.exp(law.log_pdf(at)), beyond=self._outside(at))
 
     def cdf(self, x: ArrayLike) -> Estimated:
         """Probability that the parameter is below ``x``."""
-        at = np.asarray(x, float)
+        at = finite_array("x", x, or_infinite=True)
         return self._estimate(lambda law: law.cdf(at), beyond=self._outside(at))
 
     def quantile(self, p: ArrayLike) -> Estimated:
         """Value below which the parameter lies with probability ``p``, which may be as small as 1e-6."""
-        level = np.asarray(p, float)
+        level = finite_array("p", p)
         if not np.all((level > 0) & (level < 1)):
             raise InputError("p: probabilities must lie between 0 and 1, both excluded")
         low, high = self.tails
@@ -121,6 +122,8 @@ class Marginal:
 
     def expectation(self, function: Callable[[FloatArray], FloatArray]) -> Estimated:
         """Expectation of ``function`` of the parameter, which takes and returns an array, over the interval."""
+        if not callable(function):
+            raise InputError(f"function: expected a function of an array, and it is {shown(function)}")
         x = self.values[self._inside]
         values = np.asarray(function(x), float)
         if values.shape != x.shape:
@@ -129,6 +132,7 @@ class Marginal:
 
     def moment(self, k: int) -> Estimated:
         """Moment E x^k."""
+        whole_number("k", k, least=0)
         return self.expectation(lambda x: x**k)
 
     def sd(self) -> Estimated:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pathtemp._types import Array, FloatArray, LogDensity, Sampler
+from pathtemp.arguments import shown, whole_number
 from pathtemp.bases import Automatic, Base, as_base, flat_log_prob
 from pathtemp.errors import InputError
 from pathtemp.layout import Layout
@@ -142,8 +143,9 @@ def the_model(
             raise InputError("dim: it goes with target= alone, where there is no base; leave it out")
         if target is None:
             raise InputError(f"{where}: dim= needs target=")
-        if dim < 1:
-            raise InputError(f"dim: it must be at least 1, and is {dim}")
+        if not callable(target):
+            raise InputError(f"target: expected a function returning a log density, and it is {shown(target)}")
+        dim = whole_number("dim", dim, least=1)
         return Model(Automatic(), target, Layout({"theta": (dim,)}, {}, True))
     if whole is not None:
         if target is not None or base is not None:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pathtemp._types import Array, FloatArray
+from pathtemp.arguments import a_kind_of, finite_array, interval_of, positive_number, shown, text, whole_number
 from pathtemp.checkpoint.file import new_place
 from pathtemp.checkpoint.plan import PathPlan
 from pathtemp.checkpoint.steps import carry_out
@@ -24,8 +25,7 @@ from pathtemp.layout import Layout
 from pathtemp.links import BASE_END, TARGET_START
 from pathtemp.model import Model
 from pathtemp.paths.function import FunctionPath, LogPath
-from pathtemp.progress import Progress
-from pathtemp.progress import display as shown
+from pathtemp.progress import Progress, display
 from pathtemp.run import Counts, Run
 from pathtemp.seeds import seed_word
 from pathtemp.settings import DEFAULT, Settings
@@ -107,7 +107,12 @@ def path_sample(
     >>> bool(abs(fit.log_z(1.0) - 3.0) < 6 * fit.log_z.stderr[-1] < 0.1)  # log z = 3 lam
     True
     """
+    a_kind_of("settings", settings, Settings, "pt.settings.DEFAULT or a copy (the paper's engine has no such path)")
+    budget = positive_number("budget", budget, "number of gradient evaluations")
+    text("name", name)
     settings = settings if chains is None else settings.replace(chains=chains)
+    if settings.chains < 2:
+        raise InputError("chains: two at least are needed along a path, as its errors come from comparing chains")
     check_path(log_q, dim, interval, args, target_marginal)
     check_budget(budget, dim, settings)
     args = tuple(jax.tree.map(jnp.asarray, args))
@@ -116,9 +121,9 @@ def path_sample(
     theta = _begin(starts, dim, settings.chains, seed)
     place = None if checkpoint is None else new_place(checkpoint)
     use_compilation_cache()
-    display = shown(progress)
+    told = display(progress)
     task = PathTask(log_q, args, dim, interval, target_marginal, budget, seed, settings, name)
-    return carry_out(WalkSteps(task, theta, display), task.plan, task.model, display, place)
+    return carry_out(WalkSteps(task, theta, told), task.plan, task.model, told, place)
 
 
 @dataclass(frozen=True)
@@ -230,12 +235,11 @@ def check_path(log_q: Any, dim: int, interval: Any, args: tuple[Any, ...], targe
     """Raise where the arguments of :func:`path_sample` make no path."""
     if not callable(log_q):
         raise InputError(f"log_q: expected a function of (theta, lam), got a {type(log_q).__name__}")
-    if not (isinstance(dim, int) and dim >= 1):
-        raise InputError(f"dim: it must be a whole number, 1 at least, and is {dim!r}")
-    if not (np.size(interval) == 2 and np.all(np.isfinite(interval)) and interval[0] < interval[1]):
-        raise InputError(f"interval: expected two finite numbers, the lower first, and it is {interval!r}")
-    if target_marginal not in MARGINALS:
-        raise InputError(f"target_marginal: expected one of {', '.join(MARGINALS)}, got {target_marginal!r}")
+    whole_number("dim", dim, least=1)
+    interval_of("interval", interval)
+    a_kind_of("args", args, tuple, "a tuple of arrays, such as (y,)")
+    if not isinstance(target_marginal, str) or target_marginal not in MARGINALS:
+        raise InputError(f"target_marginal: expected one of {', '.join(MARGINALS)}, got {shown(target_marginal)}")
     point = jax.ShapeDtypeStruct((dim,), jnp.float64)
     try:
         out = jax.eval_shape(log_q, point, jax.ShapeDtypeStruct((), jnp.float64), *args)
@@ -251,7 +255,7 @@ def check_path(log_q: Any, dim: int, interval: Any, args: tuple[Any, ...], targe
 def _begin(starts: ArrayLike | None, dim: int, chains: int, seed: int) -> FloatArray:
     if starts is None:
         return np.random.default_rng(seed).normal(size=(chains, dim))
-    points = np.asarray(starts, float)
+    points = finite_array("starts", starts)
     if points.ndim != 2 or points.shape[1] != dim or len(points) == 0 or not np.isfinite(points).all():
         raise InputError(f"starts: expected finite points of shape (n, {dim}), and it has shape {points.shape}")
     return np.asarray(points[np.arange(chains) % len(points)])

@@ -12,6 +12,8 @@ from rich.console import Console
 from rich.progress import BarColumn, TaskID, TextColumn
 from rich.progress import Progress as Bar
 
+from pathtemp.arguments import shown
+from pathtemp.errors import InputError
 from pathtemp.run import RoundRecord
 from pathtemp.summary import with_error
 
@@ -210,4 +212,10 @@ def display(progress: bool | Progress) -> Progress:
     """The bar, silence, or the user's own display."""
     if isinstance(progress, bool):
         return RichProgress() if progress else Silent()
+    lacking = [name for name in ("start", "compile", "anneal", "round", "finish") if not hasattr(progress, name)]
+    if lacking or isinstance(progress, type):
+        raise InputError(
+            f"progress: it must be True, False or an object with start, compile, anneal, round and finish, and is "
+            f"{shown(progress)}"
+        )
     return progress

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Any, Literal, get_args
 
+import numpy as np
+
+from pathtemp.arguments import finite_array, positive_number, share, shown, whole_number, yes_or_no
 from pathtemp.errors import InputError
 
 Marginal = Literal["balanced", "uniform", "constant-kl", "min-variance"]
@@ -66,21 +68,17 @@ class Settings:
     batch: int | None = None
 
     def __post_init__(self) -> None:
-        if self.marginal not in get_args(Marginal):
+        if not isinstance(self.marginal, str) or self.marginal not in get_args(Marginal):
             raise InputError(
-                f"settings: marginal must be one of {', '.join(get_args(Marginal))}, and is {self.marginal!r}"
+                f"marginal: it must be one of {', '.join(get_args(Marginal))}, and is {shown(self.marginal)}"
             )
-        for name in ("chains", "iterations", "leapfrogs", "anneal_moves"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise InputError(f"settings: {name} must be at least 1, and is {value}")
+        _check_whole(self, chains=1, iterations=1, leapfrogs=1, anneal_moves=1, orbit=2, batch=1)
         if self.iterations % 4:
-            raise InputError(f"settings: iterations must be a multiple of 4, and is {self.iterations}")
-        if self.orbit < 2:
-            raise InputError(f"settings: orbit must be at least 2, and is {self.orbit}")
+            raise InputError(f"iterations: it must be a multiple of 4, and is {self.iterations}")
         for name in ("acceptance", "anneal_ess", "adapt_least", "adapt_share"):
-            if not 0 < getattr(self, name) < 1:
-                raise InputError(f"settings: {name} must lie between 0 and 1, and is {getattr(self, name)}")
+            object.__setattr__(self, name, share(name, getattr(self, name)))
+        for name in ("log_z_se", "rhat"):
+            object.__setattr__(self, name, positive_number(name, getattr(self, name)))
 
     def leapfrogs_in(self, dim: int) -> int:
         """Largest number of leapfrog steps in ``dim`` dimensions.
@@ -150,6 +148,12 @@ class PaperSettings:
     stop: bool = True
     max_depth: int = 10
 
+    def __post_init__(self) -> None:
+        # With kernels or grid points fewer than two there is no curve to fit, and R-hat takes four draws a half.
+        _check_whole(self, chains=1, draws=8, adaptations=1, kernels=1, grid=2, max_depth=1)
+        object.__setattr__(self, "khat", positive_number("khat", self.khat))
+        object.__setattr__(self, "stop", yes_or_no("stop", self.stop))
+
     def replace(self, **changes: Any) -> PaperSettings:
         """A copy with some fields changed."""
         return replace(self, **changes)
@@ -186,14 +190,12 @@ class LadderSettings:
     acceptance: float = 0.8
 
     def __post_init__(self) -> None:
-        for name, least in (("chains", 1), ("draws", 4), ("moves", 1), ("adaptations", 1), ("leapfrogs", 1)):
-            if getattr(self, name) < least:
-                raise InputError(f"settings: {name} must be at least {least}, and is {getattr(self, name)}")
-        if not 0 < self.acceptance < 1:
-            raise InputError(f"settings: acceptance must lie between 0 and 1, and is {self.acceptance}")
-        steps = [high - low for low, high in pairwise(self.ladder)]
-        if not steps or min(steps) <= 0 or self.ladder[0] != 0 or self.ladder[-1] != 1:
-            raise InputError(f"settings: ladder must increase from 0 to 1, and is {self.ladder}")
+        _check_whole(self, chains=1, draws=4, moves=1, adaptations=1, leapfrogs=1)
+        object.__setattr__(self, "acceptance", share("acceptance", self.acceptance))
+        rungs = finite_array("ladder", self.ladder)
+        if rungs.ndim != 1 or len(rungs) < 2 or min(np.diff(rungs)) <= 0 or rungs[0] != 0 or rungs[-1] != 1:
+            raise InputError(f"ladder: it must increase from 0 to 1, and is {shown(self.ladder)}")
+        object.__setattr__(self, "ladder", tuple(rungs.tolist()))
 
     def replace(self, **changes: Any) -> LadderSettings:
         """A copy with some fields changed.
@@ -202,6 +204,14 @@ class LadderSettings:
         1
         """
         return replace(self, **changes)
+
+
+def _check_whole(settings: Any, **least: int) -> None:
+    """Raise unless fields are whole numbers of at least so much, or None where their default is; make them ints."""
+    for name, lowest in least.items():
+        value = getattr(settings, name)
+        if not (value is None and getattr(type(settings), name) is None):
+            object.__setattr__(settings, name, whole_number(name, value, least=lowest))
 
 
 DEFAULT = Settings()

@@ -1,24 +1,24 @@
-"""Fits in files: netCDF4 that ArviZ and xarray read, written atomically, opened without running any code."""
+"""Fits in files: netCDF that ArviZ and xarray read, written atomically, sealed, and opened without running any code."""
 
 from __future__ import annotations
 
-import math
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from pathtemp.atomic import write_whole
+from pathtemp.atomic import new_file, write_whole
 from pathtemp.codec import decode, encode
 from pathtemp.errors import InputError
-from pathtemp.escape import unescape_names
+from pathtemp.escape import escape, unescape_names
 from pathtemp.fit import Fit
 from pathtemp.margin_fit import MARGIN, with_margin
-
-FORMAT = 1
-"""Version of the layout of the file; raised when an older pathtemp could not read it."""
+from pathtemp.printable import printable
+from pathtemp.sealed import first_line, seal, unseal
+from pathtemp.typed import check_type
 
 OWN_GROUP = "pathtemp"
 RECORD = "record"
@@ -33,12 +33,8 @@ def save(fit: Fit, path: str | os.PathLike[str]) -> None:
 
     The file appears whole or not at all: it is written beside its place, synced, then moved there.
     """
-    place = Path(os.path.realpath(path))
-    if not place.parent.is_dir():
-        raise InputError(f"save: there is no folder {place.parent}; make it first")
-    if place.is_dir():
-        raise InputError(f"save: {place} is a folder; give the name of a file in it")
-    content = _content(_tree(fit))
+    place = new_file("save", path)
+    content = _content(fit)
     try:
         write_whole(place, content)
     except OSError as error:
@@ -48,72 +44,85 @@ def save(fit: Fit, path: str | os.PathLike[str]) -> None:
 
 def load(path: str | os.PathLike[str]) -> Fit:
     """Read a fit that :func:`save` wrote; it has everything but its model."""
-    # Imported here because HDF5 takes its time, which `import pathtemp` should not.
-    import h5netcdf
-
-    place = Path(path)
-    if not place.is_file():
-        raise InputError(f"load: there is no file {place}")
     try:
-        with h5netcdf.File(place, "r") as file:
-            written = int(file.attrs.get("pathtemp_format", 0))
-            unfinished = "pathtemp_checkpoint" in file.attrs
-            size = _size(file)
-    except Exception as error:
-        reason = f"load: {place} is not a netCDF file, or was cut short or damaged ({_first_line(error)})"
-        raise InputError(reason) from error
-    if unfinished:
-        raise InputError(f"load: {place} is the checkpoint of a run; go on with it by pt.resume, which gives the fit")
-    if written < 1:
-        raise InputError(f"load: {place} is a netCDF file, but not a fit that pathtemp saved")
-    if written > FORMAT:
-        raise InputError(f"load: {place} was saved by a newer pathtemp; upgrade pathtemp to read it")
-    if size > 2 * place.stat().st_size:
-        raise InputError(f"load: {place} is damaged: it claims to hold {size:,} bytes, more than it has")
+        place = Path(path)
+    except TypeError:
+        raise InputError(f"load: path must be the name of a file, and is a {type(path).__name__}") from None
+    arrays = unseal(place, "fit", "load")
     try:
-        return _read(place)
+        return _fit(arrays)
     except Exception as error:
-        reason = f"load: {place} is damaged, or of another version of pathtemp ({_first_line(error)})"
+        reason = f"load: {printable(str(place))} is damaged, or of another version of pathtemp ({first_line(error)})"
         raise InputError(reason) from error
 
 
-def _first_line(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}".splitlines()[0]
-
-
-def _tree(fit: Fit) -> xr.DataTree:
-    text, vectors = encode({name: getattr(fit, name) for name in IN_RECORD})
+def _content(fit: Fit) -> bytes:
+    """The file as bytes. Made in memory: HDF5 does not survive a disk that is full half way."""
     tree = fit.to_arviz()
-    tree.attrs = {"pathtemp_format": FORMAT, "inference_library": "pathtemp", "created_at": fit.created_at}
-    # The record is a variable because an HDF5 attribute cannot hold more than 64 kB.
-    variables = {dtype: (f"{dtype}s", x) for dtype, x in vectors.items()}
-    tree[OWN_GROUP] = xr.DataTree(xr.Dataset({RECORD: ((), text), **variables}))
-    return tree
-
-
-def _content(tree: xr.DataTree) -> bytes | memoryview:
+    groups = {name: node.to_dataset(inherit=False) for name, node in tree.children.items()}
+    record = {name: getattr(fit, name) for name in IN_RECORD}
+    text, vectors = encode({"fit": record, "groups": {name: _shape(data) for name, data in groups.items()}})
+    own = {RECORD: np.frombuffer(text.encode("ascii"), np.uint8), **vectors}
+    tree.attrs = {"inference_library": "pathtemp", "created_at": fit.created_at}
+    for node in tree.subtree:
+        node.attrs = {name: _fixed(value) for name, value in node.attrs.items()}
+    tree[OWN_GROUP] = xr.DataTree(xr.Dataset({name: (f"{name}_", x) for name, x in own.items()}))
+    arrays = {f"{OWN_GROUP}/{name}": x for name, x in own.items()}
+    for group, data in groups.items():
+        arrays |= {f"{group}/{name}": _plain(x.values) for name, x in data.variables.items()}
     # Without a fill value NaNs are kept as they are, bit by bit.
-    plain = {
+    as_is = {
         node.path: {name: {"_FillValue": None} for name, x in node.variables.items() if x.dtype.kind == "f"}
         for node in tree.subtree
     }
-    # Made in memory first: HDF5 does not survive a disk that is full half way.
-    return tree.to_netcdf(engine="h5netcdf", encoding=plain)
+    return seal("fit", tree.to_netcdf(engine="h5netcdf", encoding=as_is), arrays)
 
 
-def _size(group: Any) -> int:
-    """Bytes of all numbers in a file as its headers claim, before any is read."""
-    numbers = [x for x in group.variables.values() if x.dtype != str]
-    own: int = sum(math.prod(x.shape) * np.dtype(x.dtype).itemsize for x in numbers)
-    return sum((_size(child) for child in group.groups.values()), own)
+def _fixed(value: Any) -> Any:
+    """Text of fixed length: HDF5 can hang on a damaged file with text of any other."""
+    return np.bytes_(escape(value).encode()) if isinstance(value, str) else value
 
 
-def _read(place: Path) -> Fit:
-    with xr.open_datatree(place, engine="h5netcdf", mask_and_scale=False) as tree:
-        tree.load()
-        groups = {name: node.to_dataset(inherit=False).drop_encoding() for name, node in tree.children.items()}
-    own = groups[OWN_GROUP]
-    record = decode(str(own[RECORD].item()), {str(name): x.values for name, x in own.data_vars.items()})
+def _plain(values: np.ndarray) -> np.ndarray:
+    """Labels that pandas holds as objects, as text of fixed length."""
+    return values.astype(str) if values.dtype.kind not in "fiubUMm" else values
+
+
+def _shape(data: xr.Dataset) -> dict[str, Any]:
+    """What a Dataset has beside its numbers."""
+    return {
+        "variables": {str(name): [str(dim) for dim in x.dims] for name, x in data.variables.items()},
+        "coords": [str(name) for name in data.coords],
+        "attrs": {str(name): value for name, value in data.attrs.items()},
+    }
+
+
+def _fit(arrays: Mapping[str, np.ndarray]) -> Fit:
+    own = {path.partition("/")[2]: x for path, x in arrays.items() if path.startswith(f"{OWN_GROUP}/")}
+    whole = decode(own[RECORD].tobytes().decode("ascii"), own)
+    record = whole["fit"]
+    groups = {name: _dataset(name, shape, arrays) for name, shape in whole["groups"].items()}
     posterior, base, path = (unescape_names(groups[name]) for name in ("posterior", "prior", "sample_stats"))
-    fit = Fit(posterior=posterior, base=base, path=path, **{name: record[name] for name in IN_RECORD if name in record})
+    fit = Fit(posterior=posterior, base=base, path=path, **{name: record[name] for name in IN_RECORD})
+    check_type(fit)
+    _check_sizes(fit)
     return with_margin(fit, groups) if MARGIN in groups else fit
+
+
+def _dataset(group: str, shape: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> xr.Dataset:
+    variables = {name: (dims, arrays[f"{group}/{name}"]) for name, dims in shape["variables"].items()}
+    return xr.Dataset(variables, attrs=shape["attrs"]).set_coords(shape["coords"])
+
+
+def _check_sizes(fit: Fit) -> None:
+    """Raise ValueError where parts do not go together, so that no later use of the fit fails."""
+    curve, along = fit.log_z, fit.diagnostics
+    if not (curve.lam.ndim == 1 and curve.lam.size > 0 and curve.lam.shape == curve.mean.shape == curve.stderr.shape):
+        raise ValueError("the curve of log z has no shape")
+    if not along.lam.shape == along.local_length.shape == along.acceptance.shape == along.visits.shape:
+        raise ValueError("the diagnostics along the path are of several lengths")
+    for data in (fit.posterior, fit.base):
+        if any(x.dims[:2] != ("chain", "draw") for x in data.data_vars.values()):
+            raise ValueError("draws are not over chain and draw")
+    if not {"a", "lam", "delta"} <= set(fit.path.data_vars):
+        raise ValueError("the path has no a, lam or delta")

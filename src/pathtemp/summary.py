@@ -11,7 +11,9 @@ import pandas as pd  # type: ignore[import-untyped]
 import xarray as xr
 
 from pathtemp.draws import SAMPLE_DIMS
+from pathtemp.environment import check_docstrings
 from pathtemp.hardness import hardness
+from pathtemp.printable import printable, printable_lines
 from pathtemp.run import Diagnostics
 
 if TYPE_CHECKING:
@@ -65,7 +67,8 @@ class Summary:
             lines += ["", _format(self.table)]
         if 0 < len(self.table) < self.elements:
             lines.append(f"... and {self.elements - len(self.table):,} more: summary(rows=None) shows them all")
-        return "\n".join(lines)
+        # Names and messages of a file may hold anything.
+        return printable_lines("\n".join(lines))
 
     __repr__ = __str__
 
@@ -137,6 +140,7 @@ def posterior_table(posterior: xr.Dataset, *, rows: int | None = None) -> pd.Dat
 
     if rows == 0 or posterior.sizes.get("draw", 0) < FEWEST_DRAWS:
         return pd.DataFrame()
+    check_docstrings()
     labeller = BaseLabeller()
     scalars = list(islice(xarray_var_iter(posterior, skip_dims=set(SAMPLE_DIMS)), rows))
     # Summarised under numbers, because ArviZ does not take every name (slashes).
@@ -144,15 +148,6 @@ def posterior_table(posterior: xr.Dataset, *, rows: int | None = None) -> pd.Dat
     table: pd.DataFrame = summary(numbered, round_to="none")
     table.index = pd.Index([printable(labeller.make_label_flat(name, sel, isel)) for name, sel, isel, _ in scalars])
     return table
-
-
-def printable(name: str) -> str:
-    r"""A name without control characters, which would otherwise reach the terminal.
-
-    >>> printable("theta[0]"), printable("a\x1b[31m")
-    ('theta[0]', 'a\\x1b[31m')
-    """
-    return name if name.isprintable() else repr(name)[1:-1]
 
 
 def _verdict(fit: Fit) -> str:

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from pathtemp._types import Array, FloatArray
 from pathtemp.adapt import FEWEST_ROUNDS
+from pathtemp.arguments import a_kind_of, finite_array, positive_number, whole_number
 from pathtemp.bases import Automatic
 from pathtemp.checkpoint import steps
 from pathtemp.checkpoint.carry_out import carry_out
@@ -108,6 +109,7 @@ def temper(
     True
     """
     word = seed_word(seed)
+    budget, draws, chains = checked_how(settings, budget=budget, draws=draws, chains=chains)
     given = the_model("temper", model, target, base, dim)
     hints = _hints(modes, given.dim)
     shown = display(progress)
@@ -133,12 +135,19 @@ def temper(
     return carry_out(ready, plan, whole, shown, place)
 
 
+def checked_how(settings: Any, *, budget: Any, draws: Any, chains: Any) -> tuple[float | None, int | None, int | None]:
+    """Budget, draws and chains as plain numbers; raises where they, or the settings, are of a wrong type or size."""
+    a_kind_of("settings", settings, (Settings, PaperSettings), "pt.settings.DEFAULT, pt.settings.PAPER or a copy")
+    counts = [
+        None if value is None else whole_number(name, value, least=1)
+        for name, value in (("draws", draws), ("chains", chains))
+    ]
+    spend = None if budget is None else positive_number("budget", budget, "number of gradient evaluations")
+    return spend, counts[0], counts[1]
+
+
 def _plan(model: Model, *, draws: int | None, budget: float | None, seed: int, look: bool, settings: Settings) -> Plan:
     """What a run of the default engine is to do; ``look`` for separated modes, or not."""
-    if budget is not None and not budget > 0:
-        raise InputError(f"budget: it must be a positive number of gradient evaluations, and is {budget}")
-    if draws is not None and draws < 1:
-        raise InputError(f"draws: at least one per chain is needed, and it is {draws}")
     round_gradients = settings.round_gradients_in(model.dim)
     most = MOST_GRADIENTS if budget is None else budget
     fewest = FEWEST_ROUNDS * round_gradients + LEAST_SEARCH * look
@@ -168,7 +177,7 @@ def _hints(modes: Literal["auto", "off"] | ArrayLike, dim: int) -> FloatArray | 
         if modes not in ("auto", "off"):
             raise InputError(f'modes: it must be "auto", "off" or points (n, dim), and is {modes!r}')
         return np.empty((0, dim)) if modes == "auto" else None
-    points = np.asarray(modes, float)
+    points = finite_array("modes", modes)
     if points.ndim != 2 or points.shape[1] != dim or not np.isfinite(points).all():
         raise InputError(f"modes: expected finite points of shape (n, {dim}), got shape {points.shape}")
     return points

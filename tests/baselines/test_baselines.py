@@ -109,7 +109,7 @@ def test_nuts_samples_one_mode_well() -> None:
 def test_bad_input_is_refused_before_sampling() -> None:
     with pytest.raises(InputError, match="update"):
         pt.baselines.discrete_tempering(easy().model, update="bridge")  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="ladder must increase from 0 to 1"):
+    with pytest.raises(InputError, match="ladder: it must increase from 0 to 1"):
         LADDER.replace(ladder=(0.0, 0.5, 0.5, 1.0))
     with pytest.raises(InputError, match="draws"):
         LADDER.replace(draws=1)

@@ -8,18 +8,18 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import h5py
 import numpy as np
 import pytest
+from crafted import resealed
 from kept_runs import SMALL, assert_same, run_keeping, two_modes
 from tempered import NARROW, first_that, narrow
 
 import pathtemp as pt
 from pathtemp import atomic
-from pathtemp.checkpoint import file as checkpoint_file
 from pathtemp.checkpoint import state
 from pathtemp.checkpoint.carry_out import Continuation
 from pathtemp.checkpoint.file import before, read, read_last
@@ -148,34 +148,52 @@ def test_a_truncated_file_is_refused_and_the_one_before_is_used(kept: Kept, tmp_
         assert_same(fit, pt.resume(place, model, progress=False))
 
 
-def damaged(copy: Path, place: Path, rng: np.random.Generator) -> Path:
-    """A copy of a checkpoint with one bit of one of its numbers flipped, and all else in order."""
-    with h5py.File(copy, "r") as file:
-        numbers = file["float64"]
-        begin, size = numbers.id.get_offset(), numbers.id.get_storage_size()
-    assert size > 1000
-    content = bytearray(copy.read_bytes())
-    content[begin + int(rng.integers(size))] ^= 1 << int(rng.integers(8))
-    place.write_bytes(content)
-    return place
-
-
 def test_a_flipped_bit_is_seen(kept: Kept, tmp_path: Path) -> None:
     _, _, copies = kept
-    rng = np.random.default_rng(0)
-    for _ in range(20):
-        with pytest.raises(pt.InputError, match="its content does not match its checksum"):
-            read(damaged(copies[-1], tmp_path / "run.nc", rng))
+    content, rng = copies[-1].read_bytes(), np.random.default_rng(0)
+    for at in [0, 9, 48, len(content) - 100, *rng.integers(len(content), size=30).tolist()]:
+        flipped = bytearray(content)
+        flipped[at] ^= 1 << int(rng.integers(8))
+        (tmp_path / "run.nc").write_bytes(flipped)
+        with pytest.raises(pt.InputError, match=r"does not match its checksum|cut short or damaged"):
+            read(tmp_path / "run.nc")
 
 
-def test_nothing_but_the_checksum_sees_it(kept: Kept, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without the checksum the same damage is read as if nothing had happened: the test above can fail."""
-    _, _, copies = kept
-    with h5py.File(copies[-1], "r") as file:
-        stored = file.attrs["checksum"]
-    monkeypatch.setattr(checkpoint_file, "_checksum", lambda parts: stored)
-    for seed in range(20):
-        assert read(damaged(copies[-1], tmp_path / "run.nc", np.random.default_rng(seed)))["state"]
+def test_nothing_but_the_checksum_sees_it(kept: Kept, tmp_path: Path) -> None:
+    """Sealed again, a record with other numbers is read as if nothing had happened: the test above can fail."""
+
+    def other_numbers(parts: dict[str, np.ndarray]) -> None:
+        parts["float64"][::1000] ^= 1
+
+    assert read(resealed(kept[2][-1], tmp_path / "run.nc", other_numbers, "checkpoint"))["state"]
+
+
+def record_with(old: str, new: str) -> Callable[[dict[str, np.ndarray]], None]:
+    def edit(parts: dict[str, np.ndarray]) -> None:
+        text = parts["record"].tobytes().decode()
+        assert old in text
+        parts["record"] = np.frombuffer(text.replace(old, new, 1).encode(), np.uint8)
+
+    return edit
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        record_with('"class": "Plan"', '"class": "Popen"'),
+        record_with('"most": 30000', '"most": "many"'),
+        record_with('"plan"', '"plans"'),
+        record_with('"state"', '"stage"'),
+        record_with("{", '{"list": [' * 100_000),
+        lambda parts: parts.pop("record"),
+        lambda parts: parts.update(float64=parts["float64"][1:]),
+        lambda parts: parts.update(nonsense=parts["float64"]),
+    ],
+)
+def test_a_checkpoint_made_up_is_refused(kept: Kept, tmp_path: Path, edit: Any) -> None:
+    with pytest.raises(pt.InputError, match=r"^resume: .* cannot be read by this version") as refused:
+        read(resealed(kept[2][-1], tmp_path / "run.nc", edit, "checkpoint"))
+    assert len(str(refused.value)) < 500
 
 
 def test_foreign_files_and_models_are_refused(kept: Kept, tmp_path: Path) -> None:

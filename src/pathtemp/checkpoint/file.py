@@ -1,8 +1,7 @@
-"""Checkpoints in files: netCDF4 with a checksum, replaced whole, the one before kept; opening one runs no code."""
+"""Checkpoints in files: sealed netCDF, replaced whole, the one before kept; opening one runs no code."""
 
 from __future__ import annotations
 
-import hashlib
 import io
 import os
 import warnings
@@ -13,12 +12,13 @@ from typing import Any
 import numpy as np
 
 from pathtemp.atomic import write_whole
+from pathtemp.checkpoint import lock
 from pathtemp.checkpoint.state import CLASSES
 from pathtemp.codec import decode, encode
 from pathtemp.errors import InputError
-
-FORMAT = 2
-"""Version of the layout; a checkpoint of another is refused."""
+from pathtemp.printable import printable
+from pathtemp.sealed import first_line, seal, unseal
+from pathtemp.typed import check_type
 
 IN_FOLDER = "checkpoint.nc"
 """Name of the file where the user gave a folder."""
@@ -28,8 +28,13 @@ RECORD = "record"
 
 def place_of(path: str | os.PathLike[str]) -> Path:
     """The file of a checkpoint that the user calls ``path``, which may be a folder."""
-    place = Path(os.path.realpath(path))
-    return place / IN_FOLDER if place.is_dir() else place
+    try:
+        place = Path(os.path.realpath(path))
+        os.fsencode(place)
+        return place / IN_FOLDER if place.is_dir() else place
+    except (TypeError, ValueError, OSError) as error:
+        reason = printable(str(error))[:60]
+        raise InputError(f"checkpoint: {printable(str(path))[:60]!r} is no name of a file ({reason})") from None
 
 
 def before(place: Path) -> Path:
@@ -50,6 +55,7 @@ def new_place(path: str | os.PathLike[str]) -> Path:
         raise InputError(f"checkpoint: the folder {place.parent} cannot be written to")
     if place.exists() or before(place).exists():
         raise InputError(f"checkpoint: {place} is there already; go on with it by pt.resume, or remove it")
+    lock.expect_new(place)
     return place
 
 
@@ -61,6 +67,7 @@ def write(place: Path, record: Mapping[str, Any]) -> None:
 def read_last(path: str | os.PathLike[str]) -> dict[str, Any]:
     """The record of the last good checkpoint: the file, or, with a warning, the one before where it is damaged."""
     place = place_of(path)
+    lock.take_as_it_is(place)
     try:
         return read(place)
     except InputError as error:
@@ -76,35 +83,29 @@ def read_last(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 def read(place: Path) -> dict[str, Any]:
     """The record of one file; InputError with a sentence where it is not whole, or none of ours."""
-    if not place.is_file():
-        raise InputError(f"resume: there is no file {place}")
-    # Imported here because HDF5 takes its time, which `import pathtemp` should not.
-    import h5netcdf
-
-    try:
-        with h5netcdf.File(place, "r") as file:
-            attributes = dict(file.attrs)
-            names = [name for name, x in file.variables.items() if x.dtype == np.uint8 and x.ndim == 1]
-            size = sum(file.variables[name].shape[0] for name in names)
-            if size > place.stat().st_size:
-                raise ValueError(f"it claims to hold {size:,} bytes, more than it has")
-            parts = {name: np.asarray(file.variables[name][...]) for name in names}
-    except Exception as error:
-        reason = f"{type(error).__name__}: {error}".splitlines()[0]
-        raise InputError(f"resume: {place} is no checkpoint, or was cut short or damaged ({reason})") from error
-    if "pathtemp_checkpoint" not in attributes:
-        what = "a saved fit; pt.load opens it" if "pathtemp_format" in attributes else "of another program"
-        raise InputError(f"resume: {place} is not a checkpoint of pathtemp, but {what}")
-    if attributes["pathtemp_checkpoint"] != FORMAT:
-        raise InputError(f"resume: {place} was written by another version of pathtemp; resume it with that one")
-    if attributes.get("checksum") != _checksum(parts):
-        raise InputError(f"resume: {place} is damaged: its content does not match its checksum")
+    parts = unseal(place, "checkpoint", "resume")
     try:
         vectors = {name: x.view(np.dtype(name)) for name, x in parts.items() if name != RECORD}
         record: dict[str, Any] = decode(parts[RECORD].tobytes().decode(), vectors, CLASSES)
+        _check(record)
     except Exception as error:
-        raise InputError(f"resume: {place} cannot be read by this version of pathtemp ({error})") from error
+        raise InputError(
+            f"resume: {printable(str(place))} cannot be read by this version of pathtemp ({first_line(error)})"
+        ) from error
     return record
+
+
+def _check(record: Mapping[str, Any]) -> None:
+    """Raise where what every checkpoint says is missing, or of another type."""
+    check_type(record["plan"])
+    model, recipe = record["model"], record["model"].get("recipe")
+    known = {"name": str, "dim": int, "versions": dict}
+    if not all(isinstance(model.get(name), kind) for name, kind in known.items()):
+        raise TypeError("it says too little of its model")
+    if recipe is not None and not isinstance(recipe["of"], str):
+        raise TypeError("its model is of no kind")
+    if not isinstance(record["state"], dict):
+        raise TypeError("it has no state")
 
 
 def _pack(record: Mapping[str, Any]) -> bytes:
@@ -120,14 +121,4 @@ def _pack(record: Mapping[str, Any]) -> bytes:
         for name, x in parts.items():
             file.dimensions[f"{name}_bytes"] = len(x)
             file.create_variable(name, (f"{name}_bytes",), data=x)
-        file.attrs["pathtemp_checkpoint"] = FORMAT
-        file.attrs["checksum"] = _checksum(parts)
-    return buffer.getvalue()
-
-
-def _checksum(parts: Mapping[str, np.ndarray]) -> str:
-    digest = hashlib.sha256()
-    for name in sorted(parts):
-        digest.update(f"{name} {parts[name].size} ".encode())
-        digest.update(np.ascontiguousarray(parts[name]).data)
-    return digest.hexdigest()
+    return seal("checkpoint", buffer.getbuffer(), parts)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from pathtemp.checkpoint.file import write
+from pathtemp.checkpoint.lock import working
 
 
 class Stopped(Exception):
@@ -67,6 +68,12 @@ class Keeper:
 
     @contextmanager
     def listening(self) -> Iterator[None]:
+        """Hold the checkpoint, and let Ctrl-C end the run between rounds."""
+        with working(self.place), self._hearing():
+            yield
+
+    @contextmanager
+    def _hearing(self) -> Iterator[None]:
         """Let Ctrl-C end the run after the round under way; a second one, or one before any round, ends it at once."""
         ours = (
             threading.current_thread() is threading.main_thread()

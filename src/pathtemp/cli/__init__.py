@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 import sys
+import warnings
 from collections.abc import Sequence
+from typing import Any
 
 FAILED = 1
 """Exit status where something the user gave cannot work."""
@@ -20,15 +22,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; the exit status is 0, 1 for an error, 2 for wrong options, 3 for a run not converged."""
     from pathtemp.cli.parser import make_parser
     from pathtemp.errors import InputError, MissingExtraError, SamplingError
+    from pathtemp.printable import printable_lines
 
     options = make_parser().parse_args(arguments)
     logging.basicConfig(format="%(message)s")
     try:
-        status: int = options.command(options)
+        with warnings.catch_warnings():
+            warnings.showwarning = _show
+            status: int = options.command(options)
     except (InputError, MissingExtraError, SamplingError, OSError) as error:
-        print(f"pathtemp: {error}", file=sys.stderr)
+        print(printable_lines(f"pathtemp: {error}"), file=sys.stderr)
         return FAILED
     except KeyboardInterrupt:
         print("pathtemp: interrupted before there was anything to show", file=sys.stderr)
         return INTERRUPTED
     return status
+
+
+def _show(message: Any, *_: Any, **__: Any) -> None:
+    """A warning as one sentence, without the line of code that gave it."""
+    from pathtemp.printable import printable_lines
+
+    print(printable_lines(f"pathtemp: {message}"), file=sys.stderr)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import platform
 import sys
+import tempfile
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
+
+from pathtemp.errors import InputError
 
 EXTRAS = {"httpstan": "stan", "pymc": "pymc", "numpyro": "numpyro", "matplotlib": "plots"}
 """Libraries that an extra brings."""
@@ -63,7 +65,10 @@ def _jax() -> Finding:
 def _compiler() -> Finding:
     from pathtemp.frontends.stan.toolchain import find_compiler
 
-    compiler = find_compiler()
+    try:
+        compiler = find_compiler()
+    except InputError as error:
+        return Finding("C++ compiler", False, str(error), False)
     if compiler is not None:
         return Finding("C++ compiler", True, compiler.version, False)
     return Finding(
@@ -73,12 +78,17 @@ def _compiler() -> Finding:
 
 def _cache() -> Finding:
     from pathtemp.frontends.stan.cache import cache_folder
+    from pathtemp.private import private_folder
 
-    folder = cache_folder()
-    exists = next(place for place in [folder, *folder.parents] if place.exists())
-    fine = os.access(exists, os.W_OK)
-    advice = "" if fine else "; it cannot be written to: set PATHTEMP_CACHE to a folder that can"
-    return Finding("cache", fine, f"{folder}{advice}", False)
+    try:
+        folder = private_folder(cache_folder())
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except InputError as error:
+        return Finding("cache", False, str(error).removeprefix("cache: "), False)
+    except OSError as error:
+        return Finding("cache", False, f"{folder}: {error.strerror}; set PATHTEMP_CACHE to another folder", False)
+    return Finding("cache", True, str(folder), False)
 
 
 LOOKS: tuple[Callable[[], Finding], ...] = (_python, _jax, _compiler, _cache)

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from pathtemp.checkpoint.file import read_last
 from pathtemp.checkpoint.rebuild import COMMAND_LINE, named_object
 from pathtemp.errors import InputError
 from pathtemp.model import Model
+from pathtemp.printable import printable
 
 
 def open_model(
@@ -39,13 +40,18 @@ def open_model(
     )
 
 
-def kept_model(checkpoint: Path) -> Model | None:
-    """The Python model that a checkpoint names, imported again; None where the checkpoint can do without."""
-    name = named_object(read_last(checkpoint)["model"])
-    if name is None:
-        return None
-    module, _, attribute = name.partition(":")
-    return python_model(module, attribute)
+def refuse_named(checkpoint: Path, kept: Mapping[str, Any]) -> None:
+    """Show the ``module:object`` that a checkpoint names, where it names one: only what the user names is imported.
+
+    Whoever made the file chose the name, and importing runs code.
+    """
+    name = named_object(kept)
+    if name is not None:
+        typed = [shlex.quote(printable(str(part))[:200]) for part in (name, checkpoint)]
+        raise InputError(
+            f"--resume: the checkpoint names {typed[0]} as its model, which is Python code; if you trust it, name it "
+            f"yourself: pathtemp run {typed[0]} --checkpoint {typed[1]} --resume"
+        )
 
 
 def python_model(module: str, attribute: str) -> Model:

@@ -71,7 +71,7 @@ def _run(commands: Any) -> None:
         "model",
         nargs="?",
         help="a Stan program (model.stan), or module:object for a Python model, see below; with --resume it may be "
-        "left out: the checkpoint holds the program, or that name",
+        "left out where it was a Stan program, which the checkpoint holds",
     )
     what = run.add_argument_group(
         "what to sample",
@@ -83,11 +83,11 @@ def _run(commands: Any) -> None:
     what.add_argument("--base", type=Path, metavar="FILE", help="another Stan program whose model is the base, or auto")
     what.add_argument("--include", type=Path, action="append", default=[], metavar="FOLDER", help="for #include")
     how = run.add_argument_group("how")
-    how.add_argument("--seed", type=int, default=0, help="seed of everything random (0)")
+    how.add_argument("--seed", type=int, help="seed of everything random (0)")
     how.add_argument("--budget", type=float, help="gradient evaluations to spend (as many as needed, up to 1e6)")
     how.add_argument("--draws", type=int, help="target draws to keep for each chain (about 4000 over all)")
     how.add_argument("--chains", type=int, help="chains side by side (64)")
-    how.add_argument("--modes", choices=("auto", "off"), default="auto", help="look for separated modes (auto)")
+    how.add_argument("--modes", choices=("auto", "off"), help="look for separated modes (auto)")
     how.add_argument("--paper", action="store_true", help="use the paper's own engine")
     out = run.add_argument_group("what to write")
     out.add_argument("--out", type=Path, metavar="FILE", help="the fit (netCDF, which ArviZ reads)")

@@ -8,12 +8,15 @@ import math
 from pathlib import Path
 from typing import Any
 
-from pathtemp.checkpoint.file import before, place_of
+from pathtemp.atomic import new_file
+from pathtemp.checkpoint.file import before, place_of, read_last
 from pathtemp.checkpoint.resume import resume
 from pathtemp.cli import NOT_CONVERGED
-from pathtemp.cli.models import kept_model, open_model
+from pathtemp.cli.again import say_what_is_ignored, say_what_is_resumed
+from pathtemp.cli.models import open_model, refuse_named
 from pathtemp.errors import InputError
 from pathtemp.fit import Fit
+from pathtemp.model import Model
 from pathtemp.settings import DEFAULT, PAPER
 from pathtemp.storage import load
 from pathtemp.tempering import temper
@@ -44,33 +47,50 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _fit(options: argparse.Namespace) -> Fit:
-    if options.model is None:
-        if options.data is not None or options.base is not None or options.include:
-            raise InputError("--data, --base and --include go with a model; without one all is in the checkpoint")
-        return resume(options.checkpoint, kept_model(options.checkpoint), progress=not options.quiet)
-    model = open_model(
-        options.model,
-        data=options.data,
-        base=options.base,
-        include=options.include,
-        seed=options.seed,
-        progress=not options.quiet,
-    )
-    if options.resume:
-        place = place_of(options.checkpoint)
-        if place.exists() or before(place).exists():
-            return resume(options.checkpoint, model, progress=not options.quiet)
+    again = options.resume and (options.model is None or _is_there(options.checkpoint))
+    if again:
+        return _resumed(options)
+    seed = 0 if options.seed is None else options.seed
     return temper(
-        model,
+        _model(options, seed),
         draws=options.draws,
         chains=options.chains,
         budget=options.budget,
-        seed=options.seed,
-        modes=options.modes,
+        seed=seed,
+        modes=options.modes or "auto",
         settings=PAPER if options.paper else DEFAULT,
         progress=not options.quiet,
         checkpoint=options.checkpoint,
     )
+
+
+def _resumed(options: argparse.Namespace) -> Fit:
+    if options.model is None and (options.data is not None or options.base is not None or options.include):
+        raise InputError("--data, --base and --include go with a model; without one all is in the checkpoint")
+    record = read_last(options.checkpoint)
+    say_what_is_ignored(options, record["plan"])
+    if options.model is None:
+        refuse_named(options.checkpoint, record["model"])
+        if not options.quiet:
+            say_what_is_resumed(options.checkpoint, record["model"])
+    model = None if options.model is None else _model(options, record["plan"].seed)
+    return resume(options.checkpoint, model, progress=not options.quiet)
+
+
+def _model(options: argparse.Namespace, seed: int) -> Model:
+    return open_model(
+        options.model,
+        data=options.data,
+        base=options.base,
+        include=options.include,
+        seed=seed,
+        progress=not options.quiet,
+    )
+
+
+def _is_there(checkpoint: Path) -> bool:
+    place = place_of(checkpoint)
+    return place.exists() or before(place).exists()
 
 
 def report(options: argparse.Namespace) -> int:
@@ -84,10 +104,8 @@ def report(options: argparse.Namespace) -> int:
 
 def _check_place(name: str, path: Path | None) -> None:
     """See before sampling that a file can be written."""
-    if path is not None and not path.resolve().parent.is_dir():
-        raise InputError(f"--{name}: there is no folder {str(path.resolve().parent)!r}")
-    if path is not None and path.is_dir() and name != "checkpoint":
-        raise InputError(f"--{name}: {str(path)!r} is a folder; give the name of a file in it")
+    if path is not None and not (name == "checkpoint" and path.is_dir()):
+        new_file(f"--{name}", path)
 
 
 def as_json(fit: Fit) -> dict[str, Any]:

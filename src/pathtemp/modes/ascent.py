@@ -227,7 +227,7 @@ def _spread(lanes: Lane) -> FloatArray:
     """Square root of s's / s'y of the newest pair of each lane, 1 where there is none."""
     inverse = np.asarray(lanes.inverse)[:, -1]
     square = np.sum(np.asarray(lanes.moves)[:, -1] ** 2, axis=1)
-    return np.where(inverse > 0, np.sqrt(square * inverse), 1.0)
+    return np.where(inverse > 0, np.sqrt(square * np.maximum(inverse, 0.0)), 1.0)
 
 
 def _make_climb(log_density: LogDensity) -> Callable[[Lane, Frame, Array], tuple[Lane, Array]]:

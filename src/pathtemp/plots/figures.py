@@ -8,7 +8,7 @@ from pathtemp.plots.path import Curve, joint_path, log_z, marginal_a
 from pathtemp.plots.running import acceptance, hardness, history
 from pathtemp.plots.style import ALARM, RC, pyplot
 from pathtemp.plots.variables import Density, base_draws, target_draws
-from pathtemp.summary import printable
+from pathtemp.printable import printable
 
 if TYPE_CHECKING:
     import numpy as np

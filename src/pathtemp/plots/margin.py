@@ -10,7 +10,7 @@ from pathtemp._types import FloatArray
 from pathtemp.plots.running import acceptance
 from pathtemp.plots.style import ALARM, BETWEEN, ESTIMATE, EXACT, RC, TARGET, axes, pyplot, title
 from pathtemp.plots.variables import Density
-from pathtemp.summary import printable
+from pathtemp.printable import printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

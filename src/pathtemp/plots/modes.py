@@ -13,7 +13,7 @@ from pathtemp.draws import SAMPLE_DIMS
 from pathtemp.errors import InputError
 from pathtemp.plots.style import BETWEEN, RC, TARGET, axes, central_range, empty, pyplot, title
 from pathtemp.plots.variables import scalar
-from pathtemp.summary import printable
+from pathtemp.printable import printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -13,7 +13,7 @@ from pathtemp._types import FloatArray
 from pathtemp.draws import SAMPLE_DIMS
 from pathtemp.errors import InputError
 from pathtemp.plots.style import BASE, EXACT, TARGET, axes, central_range, empty, title
-from pathtemp.summary import printable
+from pathtemp.printable import printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
-from pathtemp.summary import printable
+from pathtemp.printable import printable
 
 _VOID = frozenset({"br", "img", "input", "meta"})
 

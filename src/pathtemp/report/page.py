@@ -6,11 +6,9 @@ import base64
 import hashlib
 import os
 from importlib.resources import files
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pathtemp.atomic import write_whole
-from pathtemp.errors import InputError
+from pathtemp.atomic import new_file, write_whole
 from pathtemp.report import sections
 from pathtemp.report.figures import figures
 from pathtemp.report.markup import h, rows, text
@@ -51,11 +49,7 @@ def page(fit: Fit) -> str:
 
 def write_report(fit: Fit, path: str | os.PathLike[str]) -> None:
     """Write the page to ``path``, whole or not at all."""
-    place = Path(os.path.realpath(path))
-    if not place.parent.is_dir():
-        raise InputError(f"report: there is no folder {place.parent}; make it first")
-    if place.is_dir():
-        raise InputError(f"report: {place} is a folder; give the name of a file in it")
+    place = new_file("report", path)
     write_whole(place, page(fit).encode())
 
 

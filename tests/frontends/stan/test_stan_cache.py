@@ -20,7 +20,7 @@ from pathtemp.frontends.stan import build as building
 from pathtemp.frontends.stan import cache_info, clear_cache
 from pathtemp.frontends.stan.build import Artifact, CompileError, build, headers_artifact
 from pathtemp.frontends.stan.cache import Slot, cache_folder
-from pathtemp.frontends.stan.toolchain import Compiler, Stan
+from pathtemp.frontends.stan.toolchain import Compiler, Stan, find_compiler
 
 PATIENCE = 300
 """Seconds after which something is taken never to happen; a busy machine may need many."""
@@ -227,3 +227,98 @@ def test_without_headers_a_program_is_compiled_all_the_same(
     monkeypatch.setattr(building, "_build_all", build_all)
     assert building.build_programs([]) == [Path("program.so")]
     assert asked == [True, False]
+
+
+def test_a_cut_an_empty_or_a_changed_library_is_built_again() -> None:
+    build([artifact("echo built > OUT")], progress=False)
+    slot = artifact("").slot
+    assert slot.whole()
+    for damage in (b"", b"bui", b"bujlt\n"):
+        slot.path.write_bytes(damage)
+        assert not slot.whole()
+        build([artifact("echo again > OUT")], progress=False)
+        assert slot.path.read_text() == "again\n"
+
+
+@pytest.mark.parametrize("meta", ["", "{", "[]", '{"name": 3, "created": "x"}', '{"created": 0}', "[" * 100_000])
+def test_a_garbled_entry_is_built_again_and_breaks_no_list(meta: str) -> None:
+    build([artifact("echo built > OUT")], progress=False)
+    (artifact("").slot.folder / "entry.json").write_text(meta)
+    assert [entry.name for entry in cache_info()] == ["(damaged)"]
+    build([artifact("echo again > OUT")], progress=False)
+    assert artifact("").slot.path.read_text() == "again\n"
+
+
+def test_an_entry_of_another_key_is_not_taken() -> None:
+    build([artifact("echo built > OUT"), artifact("echo other > OUT", "b" * 20)], progress=False)
+    slot, other = artifact("").slot, artifact("", "b" * 20).slot
+    for file in ("out", "entry.json"):
+        (slot.folder / file).write_bytes((other.folder / file).read_bytes())
+    assert not slot.whole()
+
+
+def test_the_cache_is_the_owners_alone(own_cache: Path) -> None:
+    before = os.umask(0)
+    try:
+        build([artifact("echo built > OUT")], progress=False)
+    finally:
+        os.umask(before)
+    for folder in (own_cache, own_cache / "stan", own_cache / "stan" / "locks"):
+        assert folder.stat().st_mode & 0o777 == 0o700
+    (own_cache / "stan").chmod(0o777)
+    build([artifact("echo built > OUT", "b" * 20)], progress=False)
+    assert (own_cache / "stan").stat().st_mode & 0o777 == 0o700
+
+
+def test_nothing_of_another_user_is_run(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    build([artifact("echo built > OUT")], progress=False)
+    monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
+    assert not artifact("").slot.whole()
+    with pytest.raises(InputError, match="belongs to another user"):
+        build([artifact("echo built > OUT")], progress=False)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_a_planted_library_is_not_run(own_cache: Path) -> None:
+    build([artifact("echo built > OUT")], progress=False)
+    slot = artifact("").slot
+    for planted in (slot.folder, slot.path, slot.folder / "entry.json"):
+        os.chown(planted, 12345, -1)
+        assert not slot.whole()
+        build([artifact("echo again > OUT")], progress=False)
+        assert slot.path.stat().st_uid == os.geteuid()
+
+
+def test_links_are_not_followed(own_cache: Path, tmp_path: Path) -> None:
+    build([artifact("echo built > OUT")], progress=False)
+    slot, precious = artifact("").slot, tmp_path / "precious"
+    precious.write_text("precious")
+    slot.path.unlink()
+    slot.path.symlink_to(precious)
+    assert not slot.whole()
+    build([artifact("echo again > OUT")], progress=False)
+    lock = own_cache / "stan" / "locks" / f"program-{'b' * 20}"
+    lock.symlink_to(precious)
+    with pytest.raises(InputError, match=r"cache: the lock .* cannot be used"):
+        build([artifact("echo again > OUT", "b" * 20)], progress=False)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    slot.workshop.symlink_to(elsewhere)
+    slot.path.unlink()
+    build([artifact("echo again > OUT")], progress=False)
+    assert precious.read_text() == "precious"
+    assert list(elsewhere.iterdir()) == []
+
+
+def test_a_cache_that_cannot_be_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for place in (str(tmp_path / "file"), "/proc/nowhere", str(tmp_path / ("x" * 300))):
+        monkeypatch.setenv("PATHTEMP_CACHE", place)
+        with pytest.raises(InputError, match=r"^cache: the folder .* cannot be used .*set PATHTEMP_CACHE"):
+            build([artifact("echo built > OUT")], progress=False)
+
+
+def test_a_compiler_with_an_open_quote_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CXX", "g++ '-O2")
+    with pytest.raises(InputError, match=r"CXX: .* is no command"):
+        find_compiler()

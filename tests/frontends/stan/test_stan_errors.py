@@ -141,3 +141,10 @@ def test_without_a_compiler_the_way_out_is_named(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(InputError, match=r"there is no C\+\+ compiler"):
         from_stan(path("cauchy"), data={"y": 1.0})
+
+
+def test_a_binary_include_is_told(tmp_path: Path) -> None:
+    (tmp_path / "inside.stan").write_bytes(b"\xff\xfe\x00")
+    (tmp_path / "whole.stan").write_text("#include inside.stan\nparameters { real x; }")
+    with pytest.raises(InputError, match=r"inside.stan' is not a text file in UTF-8"):
+        read_source(tmp_path / "whole.stan")

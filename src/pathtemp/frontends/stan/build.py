@@ -26,6 +26,7 @@ from pathtemp.errors import InputError
 from pathtemp.frontends.stan.cache import Slot, cache_folder, locked
 from pathtemp.frontends.stan.source import GENERATED, Source
 from pathtemp.frontends.stan.toolchain import Compiler, Stan, find_stan, require_compiler
+from pathtemp.private import private_folder
 
 log = logging.getLogger("pathtemp.stan")
 SHIM = Path(__file__).parent / "shim"
@@ -46,8 +47,7 @@ class CompileError(InputError):
 
 def stanc(source: Source, *flags: str) -> str:
     """Standard output of stanc; an error of the program is raised with the user's file and line."""
-    folder = cache_folder()
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = private_folder(cache_folder())
     with tempfile.TemporaryDirectory(prefix="stanc-", dir=folder) as scratch:
         file = Path(scratch) / GENERATED
         file.write_text(source.text, encoding="utf-8")
@@ -147,7 +147,7 @@ def _build_all(
 ) -> list[Path]:
     artifacts = [_program(code, p.name, *tools, shim, headers) for code, p in zip(codes, programs, strict=True)]
     shared = [bridge_artifact(tools[1])]
-    if not all(artifact.slot.path.exists() for artifact in artifacts):
+    if not all(artifact.slot.whole() for artifact in artifacts):
         shared += [shim, *([headers] if headers else [])]
     build([*shared, *artifacts], progress=progress)
     return [artifact.slot.path for artifact in artifacts]
@@ -227,11 +227,11 @@ def _key(*parts: str) -> str:
 
 def build(artifacts: Sequence[Artifact], *, progress: bool = True) -> None:
     """Build what the cache lacks, all at once; safe against other processes that want the same."""
-    wanted = {artifact.slot: artifact for artifact in artifacts if not artifact.slot.path.exists()}
+    wanted = {artifact.slot: artifact for artifact in artifacts if not artifact.slot.whole()}
     with contextlib.ExitStack() as stack:
         for slot in sorted(wanted, key=lambda slot: (slot.kind, slot.key)):  # one order for all: no deadlock
             stack.enter_context(locked(slot))
-        missing = [artifact for artifact in wanted.values() if not artifact.slot.path.exists()]
+        missing = [artifact for artifact in wanted.values() if not artifact.slot.whole()]
         if missing:
             with _announced(missing, progress):
                 _build_missing(missing)

@@ -152,13 +152,17 @@ def read_source(program: str | os.PathLike[str], include_paths: Sequence[str | o
     path = program_path(program)
     if path is None:
         return _flatten(str(program), UNNAMED, None, tuple(map(Path, include_paths)), ())
+    return _flatten(_text(path), path.name, path.parent, tuple(map(Path, include_paths)), (path.resolve(),))
+
+
+def _text(path: Path) -> str:
     try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"program: cannot read {str(path)!r} ({error.strerror})") from None
+        return path.read_text(encoding="utf-8")
     except UnicodeDecodeError:
         raise InputError(f"program: {str(path)!r} is not a text file in UTF-8") from None
-    return _flatten(text, path.name, path.parent, tuple(map(Path, include_paths)), (path.resolve(),))
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"program: cannot read {str(path)!r} ({reason})") from None
 
 
 def program_path(program: str | os.PathLike[str]) -> Path | None:
@@ -187,8 +191,7 @@ def _flatten(
         found = _find_include(next(group for group in match.groups() if group), folder, include_paths, here)
         if found.resolve() in open_files:
             raise InputError(f"{here}: #include {found.name!r} includes itself")
-        inside = found.read_text(encoding="utf-8")
-        inner = _flatten(inside, found.name, found.parent, include_paths, (*open_files, found.resolve()))
+        inner = _flatten(_text(found), found.name, found.parent, include_paths, (*open_files, found.resolve()))
         # what stands before and after on the same line gets a line of its own, at the column where it stood
         rows += [row[: match.start()], inner.text, " " * match.end() + row[match.end() :]]
         places += [here, *inner.places, here]

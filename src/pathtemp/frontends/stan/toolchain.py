@@ -109,7 +109,11 @@ def find_stan() -> Stan:
 def find_compiler() -> Compiler | None:
     """The compiler that ``CXX`` names, else g++, clang++ or c++; None where there is none."""
     wanted = os.environ.get("CXX")
-    for command in [shlex.split(wanted)] if wanted else [["g++"], ["clang++"], ["c++"]]:
+    try:
+        given = [shlex.split(wanted)] if wanted else []
+    except ValueError as error:
+        raise InputError(f"CXX: {wanted!r} is no command ({error}); mend or unset this variable") from None
+    for command in given if wanted else [["g++"], ["clang++"], ["c++"]]:
         if command and shutil.which(command[0]):
             return _compiler(tuple(command))
     return None

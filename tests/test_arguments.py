@@ -1,0 +1,200 @@
+"""Every argument of every public function, of a wrong type or size: one sentence that begins with its name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from synthetic import cauchy_fit, fit_of, odd_model
+
+import pathtemp as pt
+from pathtemp import divide, path_sampling, tempering
+from pathtemp.marginal import Marginal
+from pathtemp.settings import LADDER, LadderSettings, PaperSettings, Settings
+
+LONGEST = 200
+"""Characters of a sentence."""
+
+NAN, INF = float("nan"), float("inf")
+BASE = pt.normal(0.0, 2.0, shape=(2,))
+MODEL = odd_model()
+
+
+def good(x: jax.Array) -> jax.Array:
+    return -0.5 * jnp.sum((x - 1.0) ** 2)
+
+
+def along(theta: jax.Array, lam: jax.Array) -> jax.Array:
+    return -0.5 * jnp.sum(theta**2) * jnp.exp(-lam)
+
+
+def temper(**changes: Any) -> Callable[[], Any]:
+    return lambda: pt.temper(**{"target": good, "base": BASE, "progress": False, **changes})
+
+
+def margin(**changes: Any) -> Callable[[], Any]:
+    return lambda: pt.divide_and_conquer(**{"model": MODEL, "margin": "tau", "progress": False, **changes})
+
+
+def path(**changes: Any) -> Callable[[], Any]:
+    return lambda: pt.path_sample(**{"log_q": along, "dim": 2, "progress": False, **changes})
+
+
+@cache
+def marginal() -> Marginal:
+    u = np.linspace(-2.0, 2.0, 17)
+    log_p = -0.5 * u**2
+    return Marginal.of("tau", u, log_p, np.stack([log_p, log_p + 0.01 * u]), np.exp, restricted=False)
+
+
+Cases = list[tuple[str, Callable[[], Any]]]
+
+
+def cases(name: str, call: Callable[..., Callable[[], Any]], *values: Any) -> Cases:
+    """One wrong value of one argument each."""
+    return [(name, call(**{name: value})) for value in values]
+
+
+BUDGETS = ("30000", "many", NAN, INF, 0, -1, True, [1e5], 1j)
+COUNTS = (1.5, 0, -2, "4", True, NAN, [4])
+COMMON: dict[str, tuple[Any, ...]] = {
+    "budget": BUDGETS,
+    "chains": COUNTS,
+    "seed": (1.5, "a", NAN, [1]),
+    "settings": ("paper", {}, 3, LADDER),
+    "progress": (5, "yes", object(), Settings),
+    "checkpoint": (3, "nul\0", "lone \ud800", "no/such/folder/run.nc"),
+}
+
+RUNS: Cases = [
+    *(
+        case
+        for name, values in COMMON.items()
+        for call in (temper, margin, path)
+        for case in cases(name, call, *values)
+    ),
+    *cases("draws", temper, *COUNTS),
+    *cases("modes", temper, "x", 5, [["a"]], [[1.0]], [[NAN, 1.0]]),
+    *[("dim", temper(base=None, dim=dim)) for dim in COUNTS],
+    ("target", temper(base=None, dim=2, target=3)),
+    *cases("target", temper, 3, "x"),
+    ("model", lambda: pt.temper(3)),  # type: ignore[arg-type]
+    ("model", lambda: pt.temper(good)),  # type: ignore[arg-type]
+    *cases("model", margin, 3, good, None),
+    *cases("margin", margin, 3, [], [3], None),
+    *cases("interval", margin, (2.0, 1.0), "ab", (0.1, NAN), 3, (1.0,), (1, 2, 3)),
+    *cases("target_marginal", margin, 3, "x", None),
+    *cases("chains", margin, 1),
+    *cases("log_q", path, 3, None),
+    *cases("dim", path, *COUNTS),
+    *cases("interval", path, (2.0, 1.0), "ab", (0.0, INF), 3),
+    *cases("args", path, [1.0], 3),
+    *cases("starts", path, "x", [[1.0]], [[NAN, 1.0]], 3),
+    *cases("target_marginal", path, 3, "x", None),
+    *cases("chains", path, 1),
+    *cases("settings", path, pt.settings.PAPER),
+    *cases("name", path, 3, None),
+]
+
+FITS: Cases = [
+    *[("draws", lambda x=x: cauchy_fit().extend(draws=x)) for x in COUNTS],
+    *[("budget", lambda x=x: cauchy_fit().extend(budget=x)) for x in BUDGETS],
+    ("extend", lambda: cauchy_fit().extend()),
+    ("extend", lambda: cauchy_fit().extend(budget=1000)),
+    *[("rows", lambda x=x: cauchy_fit().summary(rows=x)) for x in (-1, 2.5, "x")],
+    *[("lam", lambda x=x: cauchy_fit().log_z(x)) for x in (2.0, -0.1, NAN, "x", [0.5, 2.0], None)],
+    *[("lam", lambda x=x: cauchy_fit().log_z.se(x)) for x in (2.0, NAN)],
+    ("log_likelihood", lambda: cauchy_fit().to_arviz(log_likelihood="yes")),  # type: ignore[arg-type]
+    *[("save", lambda x=x: cauchy_fit().save(x)) for x in (3, None, "nul\0")],
+    *[("report", lambda x=x: cauchy_fit().report(x)) for x in (3, None, "nul\0", "no/such/folder/r.html")],
+    *[("load", lambda x=x: pt.load(x)) for x in (3, None, "nul\0", "none.nc")],
+    *[("resume|checkpoint", lambda x=x: pt.resume(x)) for x in (3, None, "nul\0", "none.nc")],
+    ("fit_b", lambda: pt.bayes_factor(cauchy_fit(), 3)),  # type: ignore[arg-type]
+    ("fit_a", lambda: pt.bayes_factor("x", cauchy_fit())),  # type: ignore[arg-type]
+    ("fits", lambda: pt.compare(3)),  # type: ignore[arg-type]
+    ("fits", lambda: pt.compare([cauchy_fit()])),  # type: ignore[arg-type]
+    ("b", lambda: pt.compare({"a": cauchy_fit(), "b": 3})),  # type: ignore[dict-item]
+    ("compare", lambda: pt.compare({"a": cauchy_fit()})),
+    *[
+        ("weights|compare", lambda x=x: pt.compare({"a": cauchy_fit(), "b": cauchy_fit()}, weights=x))
+        for x in (3, {"a": 1.0}, {"a": "x", "b": 1.0}, {"a": 0.0, "b": 1.0}, {"a": NAN, "b": 1.0})
+    ],
+    *[("x", lambda f=f, x=x: getattr(marginal(), f)(x)) for f in ("pdf", "cdf", "log_pdf") for x in ("x", NAN, None)],
+    *[("p", lambda x=x: marginal().quantile(x)) for x in (0, 1, 2.0, NAN, "x")],
+    *[("k", lambda x=x: marginal().moment(x)) for x in (1.5, -1, "x")],
+    ("function", lambda: marginal().expectation(3)),  # type: ignore[arg-type]
+    ("function", lambda: marginal().expectation(lambda x: 1.0)),  # type: ignore[arg-type, return-value]
+]
+
+MADE: Cases = [
+    *[("scale", lambda x=x: pt.normal(0.0, x)) for x in (-1.0, 0.0, NAN, INF, "x", None, [1.0, -1.0])],
+    *[("loc", lambda x=x: pt.normal(x)) for x in (NAN, "x", None)],
+    *[("shape", lambda x=x: pt.normal(0.0, 1.0, shape=x)) for x in (1.5, "x", (1.5,), -1, (2, "x"))],
+    *[("log_prob", lambda x=x: pt.function_base(x, dim=2)) for x in (3, None)],
+    ("sample", lambda: pt.function_base(good, dim=2, sample=3)),  # type: ignore[arg-type]
+    *[("dim", lambda x=x: pt.function_base(good, dim=x)) for x in COUNTS],
+    *[("shapes", lambda x=x: pt.function_base(good, shapes=x)) for x in (3, {"a": "x"}, {"a": (1.5,)})],
+    ("function_base", lambda: pt.function_base(good)),
+    *[(name, lambda n=name, x=x: Settings(**{n: x})) for name in ("chains", "iterations", "orbit") for x in COUNTS],
+    *[
+        (name, lambda n=name, x=x: Settings(**{n: x}))
+        for name in ("acceptance", "adapt_share")
+        for x in (0, 1, "x", NAN)
+    ],
+    *[("marginal", lambda x=x: Settings(marginal=x)) for x in ("x", 3, None)],
+    *[("batch", lambda x=x: Settings(batch=x)) for x in COUNTS],
+    *[("log_z_se", lambda x=x: Settings(log_z_se=x)) for x in BUDGETS],
+    *[(name, lambda n=name, x=x: PaperSettings(**{n: x})) for name in ("chains", "draws", "grid") for x in COUNTS],
+    ("khat", lambda: PaperSettings(khat="x")),  # type: ignore[arg-type]
+    ("stop", lambda: PaperSettings(stop=3)),  # type: ignore[arg-type]
+    *[(name, lambda n=name, x=x: LadderSettings(**{n: x})) for name in ("chains", "draws", "moves") for x in COUNTS],
+    *[("ladder", lambda x=x: LadderSettings(ladder=x)) for x in (3, "x", (0.0,), (0.0, 0.5), (0.0, 0.7, 0.3, 1.0))],
+]
+
+ALL = [*RUNS, *FITS, *MADE]
+
+
+@pytest.fixture(autouse=True)
+def no_compiling(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Whatever is refused must be refused before anything is compiled."""
+
+    def fail(*_: object, **__: object) -> None:
+        raise AssertionError("compiling began")
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(tempering, "with_reference", fail)
+    monkeypatch.setattr(divide, "starts_of", fail)
+    monkeypatch.setattr(path_sampling, "WalkSteps", fail)
+
+
+@pytest.mark.parametrize(("name", "call"), ALL, ids=[f"{name}-{number}" for number, (name, _) in enumerate(ALL)])
+def test_a_wrong_argument_is_one_sentence(name: str, call: Callable[[], Any]) -> None:
+    with pytest.raises(pt.InputError, match=rf"^({name})\b") as refused:
+        call()
+    message = str(refused.value)
+    assert message.isprintable()
+    assert len(message) <= LONGEST, message
+
+
+def test_what_is_right_is_let_through() -> None:
+    """The table can fail: the same calls with nothing wrong come as far as compiling."""
+    for call in (temper(), margin(), path(), temper(chains=np.int64(8), budget=np.float32(1e5), draws=jnp.int32(4))):
+        with pytest.raises(AssertionError, match="compiling began"):
+            call()
+    assert cauchy_fit().log_z(np.array([0.0, 1.0 + 1e-12])).shape == (2,)
+    with pytest.warns(UserWarning, match="extrapolated"):
+        assert float(marginal().cdf(INF).value) == pytest.approx(1.0, abs=1e-3)
+    assert fit_of(MODEL).summary(rows=0)
+
+
+def test_settings_hold_plain_values_whatever_they_were_given_as() -> None:
+    """So that any of them can be written to a file and read again."""
+    assert Settings(chains=jnp.int32(8), acceptance=np.float32(0.5)) == Settings(chains=8, acceptance=0.5)  # type: ignore[arg-type]
+    assert type(Settings(chains=np.int64(8)).chains) is int
+    assert LadderSettings(ladder=np.array([0.0, 0.5, 1.0])).ladder == (0.0, 0.5, 1.0)  # type: ignore[arg-type]
