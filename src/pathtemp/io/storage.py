@@ -24,7 +24,7 @@ OWN_GROUP = "pathtemp"
 RECORD = "record"
 IN_RECORD = (
     *("log_z", "diagnostics", "history", "counts", "seconds", "settings"),
-    *("seed", "name", "exact_base", "modes", "versions", "created_at"),
+    *("seed", "name", "exact_base", "about_base", "known_evidence", "modes", "versions", "created_at"),
 )
 
 

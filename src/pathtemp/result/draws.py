@@ -42,7 +42,7 @@ def log_likelihood_dataset(model: Model, posterior: xr.Dataset) -> xr.Dataset:
     if model.pointwise is None:
         raise InputError(
             f"log_likelihood: {model.name} gives no likelihood of single observations; PyMC and NumPyro models with "
-            "observed variables do"
+            "observed variables do, and Stan programs whose generated quantities have log_lik"
         )
     shape = (posterior.sizes["chain"], posterior.sizes["draw"])
     # A name that xarray cannot hold was changed; the order was not.

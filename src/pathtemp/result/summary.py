@@ -80,7 +80,7 @@ def summarise(fit: Fit, *, rows: int | None = 20) -> Summary:
     note = "no chain made a round trip" if np.isnan(evidence.value) else "log z(1) - log z(0)"
     log_z = f"{with_error(evidence.value, evidence.se)}   ({note})"
     facts: tuple[tuple[str, str], ...] = (
-        ("log marginal likelihood" if fit.exact_base else "log z, base not normalised", log_z),
+        (_name_of_log_z(fit), log_z),
         ("round trips", f"{diagnostics.tours:,} base -> target -> base"),
         ("k-hat of 1/p(a)", f"{diagnostics.khat:.2f}"),
         ("R-hat, worst", f"{diagnostics.rhat:.3f}"),
@@ -93,6 +93,8 @@ def summarise(fit: Fit, *, rows: int | None = 20) -> Summary:
             f"{sizes['chain'] * sizes['draw']:,}   (chains x draws: {sizes['chain']:,} x {sizes['draw']:,})",
         ),
     )
+    if fit.about_base:
+        facts = (*facts, ("base", printable(fit.about_base)))
     if diagnostics.rejections:
         facts = (*facts, ("points without density", _rejections(diagnostics)))
     modes = fit.modes
@@ -101,6 +103,13 @@ def summarise(fit: Fit, *, rows: int | None = 20) -> Summary:
     listed = str(modes) if modes is not None and len(modes) > 1 else ""
     table = posterior_table(fit.posterior, rows=rows)
     return Summary(_verdict(fit), tuple(fit.warnings), facts, table, _elements(fit), listed)
+
+
+def _name_of_log_z(fit: Fit) -> str:
+    """What log z(1) - log z(0) is."""
+    if fit.is_evidence:
+        return "log marginal likelihood"
+    return "log integral of the target" if fit.exact_base else "log z, base not normalised"
 
 
 def with_error(value: float, se: float) -> str:
