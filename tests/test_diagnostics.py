@@ -171,11 +171,11 @@ class TestRhatEss:
 
     def test_of_independent_draws(self) -> None:
         rhat, bulk, tail = gates.rhat_ess(self.mixed)
-        # 800 independent draws: the worst of three R-hats is 1.005 on average, and no estimate of the effective number
-        # of any of them falls below a third of it.
+        # Over 400 such samples the worst R-hat of three has mean 1.008 and standard deviation .004, and the smallest
+        # effective numbers of draws 809 and 50 (bulk), 775 and 50 (tail). The limits are ten deviations away.
         assert rhat < 1.05
-        assert 250 < bulk < 1400
-        assert 200 < tail < 1400
+        assert 300 < bulk < 1300
+        assert 250 < tail < 1300
 
     def test_of_chains_that_disagree_in_one_quantity(self) -> None:
         apart = self.mixed.copy()

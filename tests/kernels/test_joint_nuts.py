@@ -96,7 +96,7 @@ def moved_chains(plants: Sequence[Plant] = (), *, bug: int = -1, transitions: in
 def test_one_transition_from_the_exact_law_stays_in_it() -> None:
     p_value, moved = moved_chains()
     assert p_value > ACCEPTED
-    # It is .5 with a standard error of .005.
+    # It is .245 with a standard error of .002.
     assert moved.mean() > 0.2
 
 
@@ -129,7 +129,7 @@ BUGS = (no_jacobian, wrong_sign_of_log_c, swapped_ends)
 
 @pytest.mark.parametrize("bug", range(len(BUGS)), ids=[plant.__name__ for plant in BUGS])
 def test_a_planted_bug_is_seen(bug: int) -> None:
-    assert moved_chains(BUGS, bug=bug, transitions=3)[0] < REFUSED
+    assert moved_chains(BUGS, bug=bug, transitions=8)[0] < REFUSED
 
 
 def test_gradient_of_the_joint_density_is_that_of_its_value() -> None:

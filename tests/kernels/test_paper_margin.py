@@ -19,7 +19,7 @@ from pathtemp.paths.margin import Margin, MarginLogQ, SolvedCoordinate
 from pathtemp.pseudoprior import Kernels, PiecewiseLinear
 from pathtemp.walk import paper
 
-CHAINS, KEPT = 10_000, 3
+CHAINS, KEPT = 10_000, 6
 LOW, HIGH, SD = -4.0, 4.0, 0.8
 RATIO = Margin(lambda p: p["x"] * jnp.exp(-p["y"]), lambda v, p: v * jnp.exp(p["y"]), replaces="x")
 COORDINATES = SolvedCoordinate(RATIO, Layout({"x": (), "y": ()}), 0)
