@@ -146,6 +146,13 @@ def test_it_goes_on_from_any_round(kept: Kept, tmp_path: Path) -> None:
         before(place).unlink(missing_ok=True)
 
 
+def test_its_fit_opens_again(kept: Kept, tmp_path: Path) -> None:
+    """What is checked when a file is opened holds for the fit of every engine."""
+    _, fit, _ = kept
+    fit.save(tmp_path / "fit.nc")
+    same(fit, pt.load(tmp_path / "fit.nc"))
+
+
 def test_a_cut_file_is_refused_and_the_one_before_is_used(kept: Kept, tmp_path: Path) -> None:
     kind, fit, copies = kept
     content, place = copies[-1].read_bytes(), tmp_path / "run.nc"

@@ -124,5 +124,3 @@ def _check_sizes(fit: Fit) -> None:
     for data in (fit.posterior, fit.base):
         if any(x.dims[:2] != ("chain", "draw") for x in data.data_vars.values()):
             raise ValueError("draws are not over chain and draw")
-    if not {"a", "lam", "delta"} <= set(fit.path.data_vars):
-        raise ValueError("the path has no a, lam or delta")

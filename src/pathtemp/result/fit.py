@@ -160,6 +160,8 @@ class Fit:
         A new fit, of all rounds together; this one stays as it is, but cannot be extended again.
         """
         check_more(draws, budget)
+        if draws is None and budget is None:
+            raise InputError("extend: give budget= in gradient evaluations, or draws= for each chain, or both")
         if self.continuation is None or self.model is None:
             raise InputError(
                 "extend: only a fit that is still in memory can go on, made by the default engine; "
@@ -267,9 +269,7 @@ class Fit:
 
 
 def check_more(draws: Any, budget: Any) -> None:
-    """Raise where what a fit is to be extended by is of a wrong type or size, or nothing at all."""
-    if draws is None and budget is None:
-        raise InputError("extend: give draws= for each chain, or budget= in gradient evaluations, or both")
+    """Raise where what a fit is to be extended by is of a wrong type or size."""
     if draws is not None:
         whole_number("draws", draws, least=1)
     if budget is not None:
