@@ -23,8 +23,8 @@ from benchmarks.measure import Row, column, covered, facts, markdown, table
 from benchmarks.parallel import spread
 from pathtemp import testing
 from pathtemp._types import Array
-from pathtemp.layout import Layout
-from pathtemp.model import Model
+from pathtemp.model.layout import Layout
+from pathtemp.model.model import Model
 from pathtemp.testing.problem import Problem
 
 

@@ -11,8 +11,8 @@ from scipy.special import gammaln, logsumexp
 from scipy.stats import norm
 
 from pathtemp._types import Array, FloatArray, Key
-from pathtemp.layout import Layout
-from pathtemp.model import Model
+from pathtemp.model.layout import Layout
+from pathtemp.model.model import Model
 from pathtemp.testing.problem import Problem
 from pathtemp.testing.quadrature import edges_around, gauss_legendre
 
