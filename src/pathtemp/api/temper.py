@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from pathtemp._types import Array, FloatArray
 from pathtemp.api.arguments import a_kind_of, finite_array, positive_number, whole_number
+from pathtemp.engines.default.effort import WORK, settled_effort
 from pathtemp.engines.default.engine import FEWEST_ROUNDS, MOST_GRADIENTS, TemperEngine, TemperPlan
 from pathtemp.engines.default.modes import LEAST_SEARCH
 from pathtemp.engines.driver import carry_out, new_checkpoint
@@ -22,15 +23,13 @@ from pathtemp.model.bases import Automatic
 from pathtemp.model.inputs import check_model, starts
 from pathtemp.model.model import Model, the_model
 from pathtemp.modes.reference import LEAST_GRADIENTS, with_reference
+from pathtemp.paths.geometric import GeometricPath
 from pathtemp.result.fit import Fit
 from pathtemp.seeds import seed_word
 from pathtemp.settings import DEFAULT, PaperSettings, Settings
 
 MOST_NUMBERS = 5_000_000
 """Numbers in the target draws where the user does not say how many; the buffer holds four times as many (160 MB)."""
-
-TARGET_DRAWS = 4096
-"""Target draws over all chains, where the user does not say; with a budget up to four times as many."""
 
 
 def temper(
@@ -110,11 +109,21 @@ def temper(
     if isinstance(settings, PaperSettings):
         return _by_the_paper(given, (seed, settings, draws, budget), shown, place)
     settings = settings if budget is None else settings.within(budget, given.dim)
-    plan = _plan(given, draws=draws, budget=budget, seed=seed, search=hints is not None, settings=settings)
+    _check_budget(given, budget, settings, search=hints is not None)
     whole, reference = with_reference(given, seed=word, budget=budget)
     theta = starts(whole, count=settings.chains, seed=word)
-    about = "" if reference is None else reference.about
-    engine = TemperEngine(whole, plan, (theta, check_model(whole, theta)), hints=hints, about=about)
+    start = theta, check_model(whole, theta)
+    settings = settled_effort(settings, GeometricPath(whole.log_base, whole.log_target), theta)
+    plan = TemperPlan(
+        seed=seed,
+        settings=settings,
+        draws=_room(given, settings, budget) if draws is None else draws,
+        # Without a budget the run goes on until the draws are there.
+        must_draw=draws is not None or budget is None,
+        budget=budget,
+        search=hints is not None,
+    )
+    engine = TemperEngine(whole, plan, start, hints=hints, about="" if reference is None else reference.about)
     if reference is not None:
         engine.chains.counts = reference.counts
     return carry_out(engine, plan, whole, shown, place)
@@ -145,10 +154,8 @@ def checked_how(settings: Any, *, budget: Any, draws: Any, chains: Any) -> tuple
     return spend, counts[0], counts[1]
 
 
-def _plan(
-    model: Model, *, draws: int | None, budget: float | None, seed: int, search: bool, settings: Settings
-) -> TemperPlan:
-    """What a run of the default engine is to do."""
+def _check_budget(model: Model, budget: float | None, settings: Settings, *, search: bool) -> None:
+    """Raise where a budget is too small for a few rounds and all that comes before them."""
     most = MOST_GRADIENTS if budget is None else budget
     fewest = FEWEST_ROUNDS * settings.round_gradients_in(model.dim) + LEAST_SEARCH * search
     fewest += LEAST_GRADIENTS * isinstance(model.log_base, Automatic)
@@ -157,15 +164,6 @@ def _plan(
             f"budget: {most:.0f} gradient evaluations are too few for {settings.chains} chains; "
             f"give {fewest:.0f} at least, or fewer chains"
         )
-    return TemperPlan(
-        seed=seed,
-        settings=settings,
-        draws=_room(model, settings, budget) if draws is None else draws,
-        # Without a budget the run goes on until the draws are there.
-        must_draw=draws is not None or budget is None,
-        budget=budget,
-        search=search,
-    )
 
 
 def _hints(modes: Literal["auto", "off"] | ArrayLike, dim: int) -> FloatArray | None:
@@ -182,7 +180,7 @@ def _hints(modes: Literal["auto", "off"] | ArrayLike, dim: int) -> FloatArray | 
 
 def _room(model: Model, settings: Settings, budget: float | None) -> int:
     """Target draws to keep for each chain where the user does not say: within memory, and what a budget can make."""
-    enough = -(-TARGET_DRAWS // settings.chains)
+    enough = -(-WORK[settings.effort].draws // settings.chains)
     if budget is None:
         return enough
     iterations = budget / settings.chains / (0.5 * (settings.leapfrogs_in(model.dim) + 1))

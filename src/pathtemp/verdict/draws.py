@@ -199,6 +199,7 @@ def check_lost(early: FloatArray, final: FloatArray, *, limit: float = 0.0) -> C
     holds="where the base has no sampler: HMC at lam = 0 mixes (R-hat below {limit:g}), and the budget was enough to "
     "tell",
     advice="a larger budget, or a base that can be sampled",
+    lasts=True,
 )
 def check_base(rhat: float, *, limit: float = 1.1) -> Check:
     """The base, where it is only a density, was sampled well by HMC at lam = 0."""
@@ -219,6 +220,7 @@ def check_base(rhat: float, *, limit: float = 1.1) -> Check:
     question="Were the densities numbers nearly everywhere?",
     holds="the log densities were NaN at a share of {limit:g} of the points at most (only there where some were)",
     advice="mend the density, or let it return -inf where it is zero",
+    lasts=True,
 )
 def check_nan(rejected: Rejections, *, limit: float = 1e-3) -> Check:
     """The log densities were numbers, or -inf, almost everywhere."""
@@ -236,6 +238,7 @@ def check_nan(rejected: Rejections, *, limit: float = 1e-3) -> Check:
     question="The same, while the sampler was still adapting.",
     holds="the same for the adaptive rounds",
     advice="as above",
+    lasts=True,
 )
 def check_early_long_tours(visits: FloatArray, under_way: FloatArray, *, limit: float = 2.0) -> Check:
     """The gate on long tours, for those of the adaptive rounds."""

@@ -17,6 +17,7 @@ MATTERS = 0.01
     question="Is the share of modes that no start has reached small?",
     holds="the estimated unseen share of the basins is at most {limit:g}; see [modes.md](modes.md)",
     advice="larger budget: more starts",
+    lasts=True,
 )
 def check_unseen(unseen: float, starts: int, *, limit: float = 0.01) -> Check:
     """The estimated unseen share of the basins is small.
@@ -63,6 +64,7 @@ def check_visits(visits: IntArray, expected: FloatArray, *, limit: int = 5) -> C
     holds="ascents from target draws, made once the rounds are done, lead to no mode of 1% or more that the base did "
     "not know when the kernel was frozen",
     advice="a new run, with `modes=` points near it; `fit.extend` does not change the base, so this stays",
+    lasts=True,
 )
 def check_unknown(new: FloatArray, *, limit: int = 0) -> Check:
     """No target draw belongs to a mode that the base does not know; ``new`` are the expected shares of such modes.

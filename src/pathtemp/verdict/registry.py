@@ -37,6 +37,8 @@ class Gate:
         What to do when it fails.
     check
         The function.
+    lasts
+        Whether it stays as it is however many rounds follow.
     """
 
     name: str
@@ -45,6 +47,7 @@ class Gate:
     holds: str
     advice: str
     check: Callable[..., Check]
+    lasts: bool = False
 
     @property
     def row(self) -> str:
@@ -55,12 +58,12 @@ class Gate:
 _GATES: dict[str, Gate] = {}
 
 
-def gate(name: str, *, question: str, holds: str, advice: str) -> Callable[[Function], Function]:
+def gate(name: str, *, question: str, holds: str, advice: str, lasts: bool = False) -> Callable[[Function], Function]:
     """Register a function as the gate ``name``; its limit is the default of its argument ``limit``."""
 
     def register(check: Function) -> Function:
         limit: Any = inspect.signature(check).parameters["limit"].default
-        _GATES[name] = Gate(name, question, float(limit), holds, advice, check)
+        _GATES[name] = Gate(name, question, float(limit), holds, advice, check, lasts)
         return check
 
     return register
@@ -75,6 +78,16 @@ def gates() -> dict[str, Gate]:
     for home in HOMES:
         import_module(home)
     return _GATES
+
+
+def more_rounds_would_help(checks: Iterable[Check]) -> bool:
+    """Whether a gate is closed that more rounds might open.
+
+    >>> more_rounds_would_help([Check("tours", 3.0, 20.0, False)]), more_rounds_would_help([Check("NaN", 1, 0, False)])
+    (True, False)
+    """
+    known = gates()
+    return any(not check.passed and not known[check.name].lasts for check in checks)
 
 
 def judged(name: str, value: float, limit: float, passed: bool, message: str) -> Check:

@@ -33,6 +33,7 @@ def check_finished(spent: float, ways: Sequence[str], *, limit: float = float("i
     question="Did the first pass along the path come all the way to the target?",
     holds="the annealing pass came to lam = {limit:g}",
     advice="larger budget, or a base nearer to the target",
+    lasts=True,
 )
 def check_reach(lam: float, *, limit: float = 1.0) -> Check:
     """The annealing pass came to the target."""
@@ -179,6 +180,7 @@ def _named(chains: IntArray) -> str:
     question="Were enough moves accepted everywhere on the path?",
     holds="HMC accepts a share of {limit:g} or more at every position of the path",
     advice="`settings.acceptance` nearer to 1, or reparametrise",
+    lasts=True,
 )
 def check_acceptance(acceptance: FloatArray, weight: FloatArray, lam: FloatArray, *, limit: float = 0.3) -> Check:
     """HMC accepts often enough everywhere; arrays along the path, ``weight`` the number of moves at each position."""

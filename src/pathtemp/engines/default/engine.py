@@ -15,10 +15,11 @@ import numpy as np
 
 from pathtemp._types import FloatArray
 from pathtemp.engines.default.chains import Chains
+from pathtemp.engines.default.effort import WORK
 from pathtemp.engines.default.learner import Pool, from_record
 from pathtemp.engines.default.modes import ModeSearch
 from pathtemp.engines.default.trace import KHAT_POINTS, Trace
-from pathtemp.engines.default.verdict import Seen, all_drawn, early_targets, judge, target_draws
+from pathtemp.engines.default.verdict import Seen, early_targets, judge
 from pathtemp.engines.protocol import Engine, Host, Line, Schedule
 from pathtemp.errors import InputError
 from pathtemp.estimators.tours import TargetVisits, TripCounter
@@ -30,10 +31,11 @@ from pathtemp.modes.mixture_base import MixtureBase, MixtureSampler
 from pathtemp.paths.links import TARGET_START
 from pathtemp.result.curve import LogZ, unknown
 from pathtemp.result.fit import Fit
-from pathtemp.result.run import Counts, RoundRecord
+from pathtemp.result.run import Counts, RoundRecord, Run
 from pathtemp.seeds import seed_word
 from pathtemp.settings import Settings
-from pathtemp.verdict.draws import rhat_ess
+from pathtemp.verdict.modes import MATTERS
+from pathtemp.verdict.registry import more_rounds_would_help
 
 REFIT_AT = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 """Adaptive rounds after which everything is refitted; in between only step sizes move."""
@@ -42,11 +44,14 @@ PINNED_SHARE = 0.2
 """Share of the budget for which chains on a long path are held at their lam: there the transport alone travels, and
 it wants draws in equilibrium, many more than there are dimensions."""
 
-MANY_TOURS = 20
-"""Round trips a chain from which the R-hat of the verdict is enough to stop."""
+SMALL_RHAT, SMALL_RHAT_OF_MODES = 1.01, 1.02
+"""R-hat of the target draws below which a run without a given budget may stop; between modes it falls slowly."""
 
-SMALL_RHAT = 1.01
-"""R-hat of the target draws below which a run without a given budget may stop."""
+ENOUGH_ESS = 1000
+"""Effective target draws (bulk) with which it may stop."""
+
+GROWTH = 1.15
+"""Factor between the numbers of frozen rounds at which it asks whether it may."""
 
 ANNEAL_SHARE = 0.4
 """Largest share of the budget for the annealing pass."""
@@ -63,8 +68,8 @@ FEWEST_ROUNDS = 4
 MOST_GRADIENTS = 1_000_000
 """Gradient evaluations after which a run without a given budget stops."""
 
-LEAST_ROUNDS, MOST_ROUNDS = 8, 100
-"""Rounds before which the kernel is not frozen where no budget is given, and of which its shares are taken."""
+MOST_ROUNDS = 100
+"""Rounds of which the shares of preparing are taken where no budget is given."""
 
 Start = tuple[FloatArray, FloatArray]
 """Starts theta (chains, dim) and their energies (chains, 2)."""
@@ -181,10 +186,16 @@ class TemperEngine(Engine):
         return Schedule(
             most=most,
             planned=planned,
-            adapt_least=LEAST_ROUNDS * one if budget is None else settings.adapt_least * most,
+            adapt_least=WORK[self.effort].rounds * one if budget is None else settings.adapt_least * most,
             adapt_most=min(settings.adapt_share * planned, planned - 2 * one),
             until_done=budget is None,
         )
+
+    @property
+    def effort(self) -> str:
+        """How much is done beside the gradients, see :mod:`pathtemp.engines.default.effort`."""
+        effort = self._plan.settings.effort
+        return "full" if effort == "auto" else effort
 
     def before_rounds(self, host: Host) -> float:
         """Gradient evaluations that may be spent in all before the first round."""
@@ -274,19 +285,20 @@ class TemperEngine(Engine):
         return Line("sample", curve, trips, float(np.mean(record.acceptance)), khat)
 
     def complete(self) -> bool:
-        """Whether all draws are there, log z is precise and tours are many; the verdict itself is left to the end."""
-        chains, settings, trips = self.chains, self._plan.settings, int(self.trips.trips.sum())
+        """Whether draws and log z are as good as asked for, and no gate is closed that more rounds might open."""
+        chains, settings = self.chains, self._plan.settings
         enough = (
             int(chains.state.target.size) >= chains.draws * settings.chains
             and self.best_curve().stderr[-1] <= settings.log_z_se
-            and trips >= 2 * settings.chains
+            and int(self.trips.trips.sum()) >= 2 * settings.chains
         )
-        if not enough:
+        if not (enough and _asks(self.trace.rounds)):
             return False
-        # Between modes R-hat falls slowly: many round trips are enough.
-        limit = settings.rhat if trips >= MANY_TOURS * settings.chains else SMALL_RHAT
-        draws = target_draws(chains)
-        return all_drawn(chains, draws) and bool(rhat_ess(draws.theta)[0] < limit)
+        found = self.outcome(())
+        numbers, listed = found.diagnostics, found.modes
+        several = listed is not None and int(np.sum(listed.share > MATTERS)) > 1
+        mixed = numbers.rhat < (SMALL_RHAT_OF_MODES if several else SMALL_RHAT) and numbers.ess_bulk >= ENOUGH_ESS
+        return mixed and not more_rounds_would_help(numbers.checks)
 
     def kept_back(self, left: float) -> float:
         """Gradient evaluations for the last look at the target draws."""
@@ -318,14 +330,16 @@ class TemperEngine(Engine):
         error = np.full(len(lam) - 1, np.nan)
         return LogZ(*(np.append(0.0, x) for x in (lam[1:], log_c[1:], error)))
 
-    def fit(self, history: tuple[RoundRecord, ...]) -> Fit:
-        """Draws, estimates and verdict of the frozen rounds."""
+    def outcome(self, history: tuple[RoundRecord, ...]) -> Run:
+        """Draws, estimates and verdict of the frozen rounds, as plain arrays."""
         early = early_targets(self.chains) if self.early_targets is None else self.early_targets
         seen = Seen(self.trace, int(self.trips.trips.sum()), self.early_visits, early)
         run = judge(self.chains, seen, self.best_curve(), history)
-        if self.modes is not None:
-            run = self.modes.added_to(run, self.chains)
-        return Fit.from_run(run, self._model, seed=self._plan.seed, settings=self._plan.settings)
+        return run if self.modes is None else self.modes.added_to(run, self.chains)
+
+    def fit(self, history: tuple[RoundRecord, ...]) -> Fit:
+        """Draws, estimates and verdict of the frozen rounds."""
+        return Fit.from_run(self.outcome(history), self._model, seed=self._plan.seed, settings=self._plan.settings)
 
     @property
     def mixture(self) -> dict[str, Any] | None:
@@ -353,3 +367,13 @@ class TemperEngine(Engine):
                 "model: its log densities at the chains of the checkpoint are not those in the file; give the model, "
                 "data and base that the run was of"
             )
+
+
+def _asks(rounds: int) -> bool:
+    """Whether a run of so many frozen rounds asks if it is complete: a number of times that grows as their logarithm.
+
+    >>> [rounds for rounds in range(1, 30) if _asks(rounds)]
+    [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 15, 17, 19, 22, 25, 29]
+    """
+    steps = np.floor(np.log([max(rounds - 1, 0.5), rounds]) / np.log(GROWTH))
+    return bool(steps[1] > steps[0])

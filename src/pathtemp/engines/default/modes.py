@@ -10,6 +10,7 @@ import numpy as np
 
 from pathtemp._types import FloatArray, IntArray
 from pathtemp.engines.default.chains import Chains
+from pathtemp.engines.default.effort import WORK
 from pathtemp.engines.default.verdict import target_draws
 from pathtemp.engines.protocol import Host
 from pathtemp.io.persistent import persistent
@@ -41,9 +42,6 @@ LEAST_SEARCH = 4 * LANES * CHUNK
 
 MOST_SCANNED = 8_000_000
 """Numbers in the base draws that are scanned at once (64 MB)."""
-
-MOST_SCAN = 131_072
-"""Draws of the base whose density is looked at: where one in ten thousand leads to a mode, about a dozen of them do."""
 
 NO_SCAN = 5_000
 """Gradient evaluations of a budget that buy no scan; each of the others buys one draw."""
@@ -125,7 +123,7 @@ class ModeSearch:
             if model.sample_base is not None
             else _again(theta[lam <= 0], self._rng)
         )
-        scan = int(np.clip(planned - NO_SCAN, 1024, min(MOST_SCAN, MOST_SCANNED // model.dim)))
+        scan = int(np.clip(planned - NO_SCAN, 1024, min(WORK[engine.effort].scan, MOST_SCANNED // model.dim)))
         if model.sample_base is None or model.dim > DENSE_DIM:
             scan = 0
         self._search.climb(self.hints, found_by="given", random=False, most_gradients=most)

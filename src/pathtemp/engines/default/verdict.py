@@ -32,12 +32,6 @@ def target_draws(chains: Chains) -> Grouped:
     return grouped(chains.state.target, count, most=count * chains.draws if chains.must_draw else None)
 
 
-def all_drawn(chains: Chains, draws: Grouped) -> bool:
-    """Whether as many target draws were made as asked for; groups of equal length cannot hold every number."""
-    asked = chains.settings.chains * chains.draws if chains.must_draw else 1
-    return draws.size > max(asked - MOST_GROUPS, 0)
-
-
 def base_draws(chains: Chains, shape: tuple[int, int]) -> FloatArray:
     """Draws at lam = 0: exact where the base can be sampled, else the chains' own."""
     sample = chains.model.sample_base
