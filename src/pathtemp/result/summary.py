@@ -86,7 +86,7 @@ def summarise(fit: Fit, *, rows: int | None = 20) -> Summary:
         ("R-hat, worst", f"{diagnostics.rhat:.3f}"),
         ("ESS, worst", f"{_count(diagnostics.ess_bulk)} bulk, {_count(diagnostics.ess_tail)} tail"),
         ("length of the path", f"{diagnostics.length:.3g}{_hardest(diagnostics)}"),
-        ("evaluations", f"{fit.counts.gradients:,} gradients, {fit.counts.densities:,} densities"),
+        ("evaluations", f"{fit.counts.gradients:,} gradients, {fit.counts.densities:,} densities{_effort(fit)}"),
         ("seconds", f"{sum(fit.seconds.values()):.1f}" + (f"   ({seconds})" if seconds else "")),
         (
             "draws of the target",
@@ -166,6 +166,11 @@ def _elements(fit: Fit) -> int:
 
 def _count(value: float) -> str:
     return f"{value:,.0f}" if np.isfinite(value) else f"{value}"
+
+
+def _effort(fit: Fit) -> str:
+    """A word on the effort where it was not the full one."""
+    return "   (light effort)" if getattr(fit.settings, "effort", "") == "light" else ""
 
 
 def _rejections(diagnostics: Diagnostics) -> str:
