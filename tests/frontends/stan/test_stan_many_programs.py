@@ -18,7 +18,7 @@ from pathtemp.testing.calibration import assert_close
 
 pytestmark = [pytest.mark.stan_full, pytest.mark.usefixtures("toolchain")]
 TRUNCATED_BY_SOLVERS = {"stiff_ode": 1e-2, "ode_and_reduce_sum": 1e-4, "algebra_and_integral": 1e-4}
-WITHOUT_DRAWS = {"every_type", "lp_functions", "zero_sized"}
+WITHOUT_DRAWS = {"every_type", "lp_functions"}
 """Programs whose base is only a density: its block is no recipe for draws."""
 
 BASES = {"eight_schools_prior": {"data": {"J": 8}}}

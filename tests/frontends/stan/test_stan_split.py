@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from pathtemp.frontends.stan import opening
 from pathtemp.frontends.stan.build import program_info, stanc
 from pathtemp.frontends.stan.prior import described, find_prior, why_improper, without_unused
 from pathtemp.frontends.stan.program import merge, parse
@@ -59,3 +60,17 @@ def test_what_is_said_of_it() -> None:
         "    7  target += normal_lpdf(mu[2] | 1, 1);",
         "uniform within bounds: Gamma",
     ]
+
+
+@pytest.mark.parametrize("error", [IndexError("string index out of range"), ValueError("a bracket is never closed")])
+def test_a_program_that_is_not_understood_is_run_without_a_prior(
+    monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def fail(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(opening, "find_prior", fail)
+    found = opening.open_program("parameters { real x; } model { x ~ normal(0, 1); }", {}, [])
+    assert not found.has_alternative
+    assert found.split is not None
+    assert why_improper(found.split) == ("its prior cannot be told from its likelihood, for its text is not understood")

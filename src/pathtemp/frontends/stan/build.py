@@ -156,11 +156,11 @@ def _build_all(
 def headers_artifact(stan: Stan, compiler: Compiler) -> Artifact | None:
     """Stan's headers, read once for all programs: most of the time of a compilation goes into them.
 
-    None where the compiler is not g++, whose format this is, or the disk has no room for it.
+    None where the compiler is clang++, which does this another way, or the disk has no room for it.
     """
     flags = (*compiler.flags, *stan.compile_flags)
     slot = Slot("headers", _key(_HEADERS, stan.version, str(stan.folder), compiler.version, *flags), "stan.hpp.gch")
-    if "clang" in compiler.version or not compiler.version.startswith("g++"):
+    if "clang" in compiler.version:
         return None
     if not slot.path.exists() and shutil.disk_usage(_existing(cache_folder())).free < LEAST_ROOM:
         return None

@@ -161,12 +161,15 @@ def _open_source(name: str, text: Source, values: Mapping[str, Any], role: Role)
         return Opened(name, data, parsed, plain, try_forward(parsed, "model")[0])
     if role is Role.TARGET:
         return Opened(name, data, parsed, plain)
-    split, whole, forward = find_prior(parsed, info)
-    if whole is None:
-        return Opened(name, data, parsed, plain, split=split)
-    source = merge(without_unused(whole, split))
-    stanc(source, "--info")
-    return Opened(name, both, parsed, source, forward, split=split)
+    try:
+        split, whole, forward = find_prior(parsed, info)
+        source = plain if whole is None else merge(without_unused(whole, split))
+        stanc(source, "--info")
+    except (InputError, ValueError, LookupError, AssertionError) as error:
+        # Stan knows more ways of writing a program than are read here: it is then run without a prior.
+        log.info("%s: the prior was not found: %s", name, error)
+        return Opened(name, data, parsed, plain, split=Split("", why_not="its text is not understood"))
+    return Opened(name, data if whole is None else both, parsed, source, forward, split=split)
 
 
 def compile_programs(opened: Sequence[Opened], *, progress: bool) -> list[Opened]:
