@@ -10,6 +10,7 @@ import jax
 import numpy as np
 
 from pathtemp import diagnostics as gates
+from pathtemp.arguments import a_kind_of
 from pathtemp.baselines.verdict import check_precision
 from pathtemp.compilation import use_compilation_cache
 from pathtemp.curve import LogZ
@@ -29,6 +30,12 @@ Estimator = Callable[[Sequence[PaperTrace], Kernels], LogZ]
 
 Prior = Callable[[LogZ | None], Kernels]
 """The next log c given the estimate of log z, None before the first adaptation."""
+
+
+def check_given(model: Model, settings: PaperSettings) -> None:
+    """Raise unless what the user gave is a model and settings of the paper's engine."""
+    a_kind_of("model", model, Model, "a model from a front end, or a pt.Model")
+    a_kind_of("settings", settings, PaperSettings, "pt.settings.PAPER or a copy")
 
 
 def continuous_tempering(

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pathtemp._types import FloatArray
+from pathtemp.arguments import a_kind_of
 from pathtemp.baselines.ladder import LadderDraws, LadderState, adaptation, first_state
 from pathtemp.baselines.occupancy import occupancy
 from pathtemp.baselines.verdict import diagnose
@@ -83,6 +84,8 @@ def discrete_tempering(
     """
     if update not in UPDATES:
         raise InputError(f"update: it must be one of {', '.join(UPDATES)}, and is {update!r}")
+    a_kind_of("model", model, Model, "a model from a front end, or a pt.Model")
+    a_kind_of("settings", settings, LadderSettings, "pt.settings.LADDER or a copy")
     use_compilation_cache()
     word, begin = seed_word(seed), time.perf_counter()
     ladder = np.array(settings.ladder)
