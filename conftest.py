@@ -22,7 +22,8 @@ import numpy as np
 import pytest
 from _pytest.doctest import DoctestItem
 
-from pathtemp import compilation, seeds
+from pathtemp import seeds
+from pathtemp.kernels import compilation
 
 RUNS = re.compile(r"\b(\w*temper(ing)?|divide_and_conquer|path_sample|resume|run_paper|run_chain|nuts|from_numpyro)\(")
 """Calls that run an engine: a doctest with one compiles for seconds, and is slow."""
@@ -34,8 +35,9 @@ LEAST_WORK = (
 )
 """What XLA leaves out, since the suite spends most of its time compiling; XLA_FLAGS of the environment come last."""
 
-# Read when JAX first computes, which importing does not.
+# Read when JAX first computes, which importing does not. Options of the library would come after them.
 os.environ["XLA_FLAGS"] = " ".join((*LEAST_WORK, os.environ.get("XLA_FLAGS", ""))).strip()
+compilation.QUICK.clear()
 
 OFFSET = int(os.environ.get("PATHTEMP_TEST_SEED", "0"))
 TESTS = str(Path(__file__).parent / "tests")

@@ -18,12 +18,12 @@ import h5py
 import numpy as np
 
 import pathtemp as pt
-from pathtemp.checkpoint.file import read, read_last
-from pathtemp.checkpoint.state import CLASSES
-from pathtemp.codec import encode
-from pathtemp.sealed import stamp, unseal
+from pathtemp.io.checkpoint import read, read_last
+from pathtemp.io.codec import encode
+from pathtemp.io.persistent import storable_classes
+from pathtemp.io.sealed import stamp, unseal
+from pathtemp.io.storage import IN_RECORD
 from pathtemp.settings import Settings
-from pathtemp.storage import IN_RECORD
 
 MEMORY = 2 * 2**30
 """Bytes that the process may take beyond what it has when it starts."""
@@ -200,7 +200,7 @@ def content_of(kind: str, place: Path, *, use: bool) -> str:
     """Hash of all that a file says; with ``use``, after printing it as a user would."""
     if kind == "checkpoint":
         record = read(place) if use else read_last(place)
-        text, vectors = encode(record, CLASSES)
+        text, vectors = encode(record, storable_classes())
     else:
         fit = pt.load(place)
         if use:

@@ -22,10 +22,10 @@ import jax.numpy as jnp
 
 import pathtemp as pt
 from benchmarks.never_lost import same, two_modes
-from pathtemp.checkpoint import keeper
-from pathtemp.checkpoint.file import read_last
 from pathtemp.frontends.stan.build import Artifact, build
 from pathtemp.frontends.stan.cache import Slot
+from pathtemp.io import writer
+from pathtemp.io.checkpoint import read_last
 from pathtemp.settings import PAPER, Settings
 
 SMALL = Settings(chains=8, iterations=8, anneal_moves=2)
@@ -77,7 +77,7 @@ def kinds() -> dict[str, Kind]:
 
 def run_to_be_killed(kind: str, place: Path) -> None:
     """Say after each checkpoint that is on disk how many there were."""
-    write, told = keeper.write, 0
+    write, told = writer.write, 0
 
     def and_say(place: Path, record: Any) -> None:
         nonlocal told
@@ -85,7 +85,7 @@ def run_to_be_killed(kind: str, place: Path) -> None:
         told += 1
         print(told, flush=True)
 
-    keeper.write = and_say
+    writer.write = and_say
     kinds()[kind].begin(place)
 
 
@@ -116,17 +116,17 @@ def kills(folder: Path, count: int, seed: int) -> dict[str, Counter[str]]:
 def _kills(kind: str, folder: Path, count: int, rng: random.Random) -> Counter[str]:
     folder.mkdir()
     rounds: list[Path] = []
-    write = keeper.write
+    write = writer.write
 
     def and_count(place: Path, record: Any) -> None:
         write(place, record)
         rounds.append(place)
 
-    keeper.write = and_count
+    writer.write = and_count
     try:
         reference = kinds()[kind].begin(folder / "whole.nc")
     finally:
-        keeper.write = write
+        writer.write = write
     outcomes: Counter[str] = Counter()
     for number in range(count):
         place = folder / f"kill-{number}.nc"
@@ -137,13 +137,13 @@ def _kills(kind: str, folder: Path, count: int, rng: random.Random) -> Counter[s
 
 def _resumed(kind: str, place: Path, told: int, rounds: int, reference: pt.Fit) -> str:
     left: list[int] = []
-    write = keeper.write
+    write = writer.write
 
     def and_count(place: Path, record: Any) -> None:
         write(place, record)
         left.append(1)
 
-    keeper.write = and_count
+    writer.write = and_count
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
@@ -153,7 +153,7 @@ def _resumed(kind: str, place: Path, told: int, rounds: int, reference: pt.Fit) 
         print(f"{place}: {type(error).__name__}: {error}", flush=True)
         return "crashed"
     finally:
-        keeper.write = write
+        writer.write = write
     if told + len(left) > rounds:
         return "lost"
     return "equal" if same(reference, fit) else "different"

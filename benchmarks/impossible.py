@@ -13,8 +13,8 @@ from scipy.special import gammaln
 
 from pathtemp import testing
 from pathtemp._types import Array, FloatArray, Key
-from pathtemp.layout import Layout
-from pathtemp.model import Model
+from pathtemp.model.layout import Layout
+from pathtemp.model.model import Model
 
 
 @dataclass(frozen=True)

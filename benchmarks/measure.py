@@ -15,7 +15,7 @@ import numpy as np
 
 import pathtemp as pt
 from pathtemp._types import FloatArray
-from pathtemp.links import A_MAX, A_MIN, CubicLink
+from pathtemp.paths.links import A_MAX, A_MIN, CubicLink
 
 Row = dict[str, Any]
 

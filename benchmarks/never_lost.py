@@ -23,10 +23,10 @@ import jax.numpy as jnp
 import numpy as np
 
 import pathtemp as pt
-from pathtemp.checkpoint import keeper
-from pathtemp.checkpoint.file import before, read_last
-from pathtemp.model import Model
-from pathtemp.model import model as join
+from pathtemp.io import writer
+from pathtemp.io.checkpoint import before, read_last
+from pathtemp.model.model import Model
+from pathtemp.model.model import model as join
 from pathtemp.settings import Settings
 
 SETTINGS = Settings(chains=8, iterations=8, anneal_moves=2)
@@ -44,13 +44,13 @@ def two_modes() -> Model:
 
 def run_to_be_killed(place: Path) -> None:
     """Say after each checkpoint that is on disk how many gradients it holds."""
-    write = keeper.write
+    write = writer.write
 
     def and_say(place: Path, record: Any) -> None:
         write(place, record)
-        print(record["state"]["engine"]["counts"].gradients, flush=True)
+        print(record["state"]["engine"]["chains"]["counts"].gradients, flush=True)
 
-    keeper.write = and_say
+    writer.write = and_say
     pt.temper(two_modes(), budget=BUDGET, seed=1, settings=SETTINGS, progress=False, checkpoint=place)
 
 
@@ -94,7 +94,7 @@ def kill_trial(number: int, folder: Path, model: Model, reference: pt.Fit, rng: 
     told = killed(place, rng, one_core=number % 2 == 1, longest=longest)
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
-        kept = int(read_last(place)["state"]["engine"]["counts"].gradients)
+        kept = int(read_last(place)["state"]["engine"]["chains"]["counts"].gradients)
         fit = pt.resume(place, model, progress=False)
     outcome = "equal" if same(reference, fit) else "DIFFERENT"
     if said:

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from pathtemp.paper import run_paper
+import pathtemp as pt
 from pathtemp.settings import PAPER
 from pathtemp.testing import Problem, beta_binomial
 
@@ -24,8 +24,9 @@ CASES = ("easy", "hard")
 
 
 def rows(problem: Problem, seed: int, adaptations: int) -> Iterator[dict[str, Any]]:
-    run = run_paper(problem.model, seed=seed, settings=PAPER.replace(adaptations=adaptations, stop=False))
-    for index, record in enumerate(run.history, start=1):
+    settings = PAPER.replace(adaptations=adaptations, stop=False)
+    fit = pt.temper(problem.model, seed=seed, settings=settings, progress=False)
+    for index, record in enumerate(fit.history, start=1):
         error = record.curve.mean - problem.log_z(record.curve.lam)
         yield {
             "case": problem.name.removeprefix("beta_binomial_"),

@@ -11,8 +11,8 @@ import numpy as np
 
 import pathtemp as pt
 from pathtemp._types import FloatArray
-from pathtemp.checkpoint import plan
-from pathtemp.engine import Engine
+from pathtemp.engines.default import engine
+from pathtemp.engines.default.chains import Chains
 from pathtemp.kernels.rounds import Record
 
 NEAR_TARGET = 0.9
@@ -47,7 +47,7 @@ def watched(problem: pt.testing.Problem) -> Iterator[Witness]:
     """Everything that ``pt.temper`` runs inside is seen by the witness; the draws are as they would be without."""
     witness = Witness(problem)
 
-    class WatchedEngine(Engine):
+    class WatchedChains(Chains):
         phase = "adapt"
 
         def anneal(self, *args: Any, **options: Any) -> None:
@@ -60,9 +60,9 @@ def watched(problem: pt.testing.Problem) -> Iterator[Witness]:
             witness.see(self.phase, np.asarray(record.theta_lam).ravel(), theta)
             return record
 
-        def freeze(self, record: Record) -> None:
-            super().freeze(record)
+        def freeze(self, orbit_pays: bool) -> None:
+            super().freeze(orbit_pays)
             self.phase = "sample"
 
-    with patch.object(plan, "Engine", WatchedEngine):
+    with patch.object(engine, "Chains", WatchedChains):
         yield witness

@@ -12,7 +12,7 @@ from scipy.stats import beta
 import pathtemp as pt
 from experiments.common import Experiment, Row, Table, Tables, column, distinct, panels, where
 from experiments.methods import COLOURS, LABELS, curve_error, ladder_error, rounds, tempered
-from pathtemp.paper_trace import path_nodes
+from pathtemp.engines.paper.trace import path_nodes
 from pathtemp.testing import Problem
 from pathtemp.testing.beta_binomial import CASES
 from pathtemp.testing.beta_binomial import beta_binomial as make

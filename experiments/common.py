@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pathtemp._types import FloatArray
-from pathtemp.atomic import write_whole
+from pathtemp.io.atomic import write_whole
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -17,7 +17,7 @@ import numpy as np
 from experiments.common import Experiment, Row, Table, Tables, column, distinct, panels, where
 from pathtemp import estimators as est
 from pathtemp._types import FloatArray
-from pathtemp.links import CubicLink
+from pathtemp.paths.links import CubicLink
 
 RANGE = (0.88, 0.99)
 """Shares of runs within two standard errors that count as right."""

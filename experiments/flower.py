@@ -12,9 +12,9 @@ from benchmarks.measure import flat_draws
 from experiments.common import Experiment, Row, Table, Tables, column, distinct, panels, where
 from experiments.methods import COLOURS, LABELS, tempered
 from pathtemp._types import FloatArray
-from pathtemp.diagnostics import rhat_ess
 from pathtemp.testing import Problem
 from pathtemp.testing import flower as make
+from pathtemp.verdict.draws import rhat_ess
 
 METHODS = ("nuts", "path_sampling", "default")
 SHOWN = 500

@@ -17,15 +17,15 @@ import pathtemp as pt
 from experiments.common import Experiment, Row, Table, Tables, column, distinct, panels, where
 from experiments.methods import COLOURS
 from pathtemp._types import Array, FloatArray
-from pathtemp.diagnostics import rhat_ess
-from pathtemp.draws import draws_dataset
-from pathtemp.layout import Layout
-from pathtemp.links import CubicLink
-from pathtemp.model import Model
-from pathtemp.paper import compile_adaptation
-from pathtemp.paper_trace import PaperTrace, log_z_curve, path_nodes
-from pathtemp.pseudoprior import Kernels
+from pathtemp.engines.paper.engine import compile_adaptation
+from pathtemp.engines.paper.trace import PaperTrace, log_z_curve, path_nodes
+from pathtemp.model.layout import Layout
+from pathtemp.model.model import Model
+from pathtemp.paths.links import CubicLink
+from pathtemp.paths.pseudoprior import Kernels
+from pathtemp.result.draws import draws_dataset
 from pathtemp.settings import PAPER
+from pathtemp.verdict.draws import rhat_ess
 
 METHODS = {"nuts": "two runs of NUTS", "path_sampling": "one run, the paper's engine", "default": "one run, default"}
 OBSERVATIONS, SLAB_SCALE, SLAB_DF = 40, 5.0, 4.0

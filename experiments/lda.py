@@ -23,10 +23,10 @@ import pathtemp as pt
 from experiments.common import Experiment, Row, Table, Tables, column, distinct, panels, where
 from experiments.methods import COLOURS, LABELS, tempered
 from pathtemp._types import Array, FloatArray, Key
+from pathtemp.engines.paper.trace import path_nodes
 from pathtemp.errors import InputError
-from pathtemp.layout import Layout
-from pathtemp.model import Model
-from pathtemp.paper_trace import path_nodes
+from pathtemp.model.layout import Layout
+from pathtemp.model.model import Model
 
 METHODS = ("path_sampling", "default")
 TOPICS, CONCENTRATION = 5, 0.1

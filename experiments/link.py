@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from experiments.common import Experiment, Row, Table, Tables, column, panels
-from pathtemp.links import A_MAX, A_MIN, CubicLink
+from pathtemp.paths.links import A_MAX, A_MIN, CubicLink
 
 
 def _work(_cell: str, _quick: bool) -> list[Row]:

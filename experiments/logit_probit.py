@@ -10,8 +10,8 @@ import numpy as np
 
 from experiments.panels_1d import panels_of
 from pathtemp._types import Array, FloatArray
-from pathtemp.layout import Layout
-from pathtemp.model import Model
+from pathtemp.model.layout import Layout
+from pathtemp.model.model import Model
 from pathtemp.testing import Problem
 from pathtemp.testing.quadrature import draw_tabulated, gauss_legendre, geometric_curve
 

@@ -8,8 +8,8 @@ import numpy as np
 
 import pathtemp as pt
 from pathtemp._types import FloatArray
-from pathtemp.model import Model
-from pathtemp.paper_trace import path_nodes
+from pathtemp.engines.paper.trace import path_nodes
+from pathtemp.model.model import Model
 from pathtemp.settings import LADDER, PAPER
 from pathtemp.testing import Problem
 

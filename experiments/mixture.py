@@ -12,7 +12,7 @@ from benchmarks.measure import flat_draws, shares
 from experiments.common import Experiment, Row, Table, Tables, column, distinct, panels, where
 from experiments.methods import COLOURS, LABELS, tempered
 from pathtemp._types import FloatArray
-from pathtemp.paper_trace import path_nodes
+from pathtemp.engines.paper.trace import path_nodes
 from pathtemp.testing import Problem, paper_mixture
 
 METHODS = ("path_sampling", "rao_blackwell", "log_linear", "default")

@@ -10,7 +10,7 @@ import numpy as np
 
 from experiments.common import Experiment, Row, Table, Tables, column, distinct, panels, where
 from experiments.methods import tempered
-from pathtemp.paper_trace import path_nodes
+from pathtemp.engines.paper.trace import path_nodes
 from pathtemp.testing import Problem
 
 SHOWN = 600

@@ -14,10 +14,10 @@ import numpy as np
 from experiments.beta_binomial import problem
 from experiments.common import Experiment, Row, Table, Tables, column, distinct, panels, where
 from pathtemp._types import FloatArray
+from pathtemp.engines.paper.engine import compile_adaptation
+from pathtemp.engines.paper.trace import PaperTrace, integrate, path_nodes, tie
 from pathtemp.estimators import path_sampling
-from pathtemp.paper import compile_adaptation
-from pathtemp.paper_trace import PaperTrace, integrate, path_nodes, tie
-from pathtemp.pseudoprior import Kernels
+from pathtemp.paths.pseudoprior import Kernels
 from pathtemp.settings import PAPER
 from pathtemp.testing.beta_binomial import CASES
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pathtemp.sealed import stamp, unseal
+from pathtemp.io.sealed import stamp, unseal
 
 
 def resealed(

@@ -8,15 +8,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pathtemp.curve import LogZ
-from pathtemp.fit import Fit
-from pathtemp.layout import Layout
-from pathtemp.links import CubicLink
-from pathtemp.model import Model
-from pathtemp.run import Check, Counts, Diagnostics, RoundRecord, Run
+from pathtemp.model.layout import Layout
+from pathtemp.model.model import Model
+from pathtemp.model.transforms import Positive
+from pathtemp.paths.links import CubicLink
+from pathtemp.result.curve import LogZ
+from pathtemp.result.fit import Fit
+from pathtemp.result.run import Check, Counts, Diagnostics, RoundRecord, Run
 from pathtemp.settings import Settings
 from pathtemp.testing import Problem, cauchy_pair
-from pathtemp.transforms import Positive
 
 PASSED = (Check("tours", 200.0, 10.0, True), Check("acceptance", 0.8, 0.5, True))
 FAILED = (

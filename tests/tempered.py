@@ -15,14 +15,14 @@ import numpy as np
 import numpyro.distributions as dist
 
 import pathtemp as pt
-from pathtemp.compilation import use_compilation_cache
-from pathtemp.layout import Layout
-from pathtemp.model import Model
-from pathtemp.model import model as join
+from pathtemp.kernels.compilation import use_compilation_cache
+from pathtemp.model.layout import Layout
+from pathtemp.model.model import Model
+from pathtemp.model.model import model as join
+from pathtemp.model.transforms import Positive
 from pathtemp.settings import PAPER
 from pathtemp.testing import Problem, beta_binomial, mixture_1d, narrow_mode, uniform_supports
 from pathtemp.testing.calibration import assert_close
-from pathtemp.transforms import Positive
 
 BUDGET = 40_000
 Made = TypeVar("Made")

@@ -14,7 +14,7 @@ import pytest
 from scipy.special import logsumexp
 
 from pathtemp._types import FloatArray
-from pathtemp.anneal import (
+from pathtemp.engines.default.anneal import (
     LOST,
     Level,
     MovesShape,
@@ -27,7 +27,7 @@ from pathtemp.anneal import (
     resample,
 )
 from pathtemp.paths.geometric import LOG_ZERO, GeometricPath
-from pathtemp.run import Counts
+from pathtemp.result.run import Counts
 from pathtemp.testing import gaussian_scale
 from pathtemp.testing.calibration import assert_close
 

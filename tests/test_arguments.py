@@ -15,8 +15,10 @@ import pytest
 from synthetic import cauchy_fit, fit_of, odd_model
 
 import pathtemp as pt
-from pathtemp import divide, path_sampling, tempering
-from pathtemp.marginal import Marginal
+from pathtemp.api import divide
+from pathtemp.api import path_sample as path_sampling
+from pathtemp.api import temper as tempering
+from pathtemp.result.marginal import Marginal
 from pathtemp.settings import LADDER, LadderSettings, PaperSettings, Settings
 
 mpl.use("Agg")
@@ -205,7 +207,7 @@ def no_compiling(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(tempering, "with_reference", fail)
     monkeypatch.setattr(divide, "starts_of", fail)
-    monkeypatch.setattr(path_sampling, "WalkSteps", fail)
+    monkeypatch.setattr(path_sampling, "FunctionEngine", fail)
 
 
 @pytest.mark.parametrize(("name", "call"), ALL, ids=[f"{name}-{number}" for number, (name, _) in enumerate(ALL)])

@@ -13,11 +13,11 @@ import pytest
 from scipy import stats
 
 import pathtemp as pt
-from pathtemp.bases import Base, as_base
 from pathtemp.errors import InputError
-from pathtemp.model import model as join
+from pathtemp.model.bases import Base, as_base
+from pathtemp.model.model import model as join
+from pathtemp.model.transforms import Interval, Positive
 from pathtemp.testing.calibration import FALSE_ALARM, assert_close
-from pathtemp.transforms import Interval, Positive
 
 COUNT = 10_000
 

@@ -11,8 +11,8 @@ import pytest
 from tempered import problem, unsampled_model
 
 import pathtemp as pt
-from pathtemp.anneal import MovesShape, anneal, equilibrate
-from pathtemp.model import Model
+from pathtemp.engines.default.anneal import MovesShape, anneal, equilibrate
+from pathtemp.model.model import Model
 from pathtemp.modes.search import Search
 from pathtemp.paths.geometric import GeometricPath
 from pathtemp.settings import Settings

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from tempered import BUDGET
 
-from pathtemp.checkpoint.plan import Plan
-from pathtemp.checkpoint.resume import resume
+from pathtemp.api.resume import resume
 from pathtemp.cli import doctor, main
 from pathtemp.cli.again import say_what_is_ignored
 from pathtemp.cli.parser import make_parser
+from pathtemp.engines.default.engine import TemperPlan
 from pathtemp.errors import InputError, MissingExtraError
 from pathtemp.frontends.stan.toolchain import find_compiler, find_stan
 from pathtemp.settings import Settings
@@ -90,7 +90,7 @@ def test_a_python_model_runs_and_speaks_json(
 
 
 def test_options_that_a_resumed_run_ignores_are_told(caplog: pytest.LogCaptureFixture) -> None:
-    plan = Plan(2, Settings(chains=8), 100, True, 4e4, 1.0, 1.0, 4e4, False)
+    plan = TemperPlan(2, Settings(chains=8), 100, True, 4e4, False)
     given = make_parser().parse_args(
         ["run", "--seed", "3", "--budget", "7", "--chains", "8", "--modes", "auto", "--paper", "--resume"]
     )

@@ -7,7 +7,7 @@ from tempered import BUDGET, fit, problem
 
 import pathtemp as pt
 from pathtemp import demo
-from pathtemp.summary import with_error
+from pathtemp.result.summary import with_error
 from pathtemp.testing import cauchy_pair
 from pathtemp.testing.calibration import assert_close
 

@@ -12,7 +12,7 @@ import pytest
 from tempered import BUDGET, fit, problem
 
 import pathtemp as pt
-from pathtemp.engine import Engine
+from pathtemp.engines.default.chains import Chains
 from pathtemp.kernels.rounds import Record
 from pathtemp.settings import DEFAULT
 
@@ -94,14 +94,14 @@ def test_batches_do_not_change_a_chains_draws() -> None:
 def compiled_by_round(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     """Number of compilations so far at the end of every round."""
     counts: list[int] = []
-    right = Engine.round
+    right = Chains.round
 
-    def counted(self: Engine) -> Record:
+    def counted(self: Chains) -> Record:
         record = right(self)
         counts.append(len(events))
         return record
 
-    monkeypatch.setattr(Engine, "round", counted)
+    monkeypatch.setattr(Chains, "round", counted)
     with compilations() as events:
         yield counts
 

@@ -8,12 +8,13 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from pathtemp import diagnostics as gates
-from pathtemp.run import Check
+from pathtemp.result.run import Check
 from pathtemp.testing.calibration import assert_rate
+from pathtemp.verdict import draws as gates
+from pathtemp.verdict import travel
 
 RNG = np.random.default_rng(0)
-EDGES = np.linspace(0.0, 1.0, gates.BINS + 1) ** 2
+EDGES = np.linspace(0.0, 1.0, travel.BINS + 1) ** 2
 POSITION = np.clip(RNG.uniform(-0.2, 1.2, size=(8, 500)), 0.0, 1.0)
 LAM = POSITION**2
 ALONG = np.linspace(0.0, 1.0, 20)
@@ -23,7 +24,10 @@ NORMAL = np.column_stack([RNG.normal(size=(1000, 2)), -RNG.exponential(size=1000
 
 def coverage(keep: Callable[[np.ndarray], np.ndarray]) -> Check:
     kept = keep(LAM)
-    return gates.check_coverage(LAM[kept], POSITION[kept], EDGES)
+    lam, position = LAM[kept], POSITION[kept]
+    visits = np.histogram(position[(lam > 0) & (lam < 1)], travel.BINS, (0.0, 1.0))[0]
+    at_ends = (float(np.sum(lam <= 0)), float(np.sum(lam >= 1)))
+    return travel.check_coverage(visits, EDGES, at_ends=at_ends)
 
 
 def with_point(*point: float) -> np.ndarray:
@@ -31,15 +35,15 @@ def with_point(*point: float) -> np.ndarray:
 
 
 def two(first: tuple[float, float], second: tuple[float, float]) -> Check:
-    return gates.check_agreement(first, second, ("Rao-Blackwell", "MBAR"))
+    return travel.check_agreement(first, second, ("Rao-Blackwell", "MBAR"))
 
 
 GOOD: dict[str, Callable[[], Check]] = {
-    "reach": lambda: gates.check_reach(1.0),
-    "rounds": lambda: gates.check_rounds(2),
+    "reach": lambda: travel.check_reach(1.0),
+    "rounds": lambda: travel.check_rounds(2),
     "coverage": lambda: coverage(lambda lam: lam >= 0),
-    "tours": lambda: gates.check_tours(20),
-    "stuck chains": lambda: gates.check_stuck(np.array([3, 1, 9]), np.zeros((5, 3))),
+    "tours": lambda: travel.check_tours(20),
+    "stuck chains": lambda: travel.check_stuck(np.array([3, 1, 9]), np.zeros((5, 3))),
     "effective tours": lambda: gates.check_effective_tours(EXPONENTIAL[:200]),
     "long tours": lambda: gates.check_long_tours(EXPONENTIAL),
     "long tours, many": lambda: gates.check_long_tours(np.concatenate([np.ones(5000), np.full(50, 200.0)])),
@@ -47,28 +51,28 @@ GOOD: dict[str, Callable[[], Check]] = {
     "long tours, none": lambda: gates.check_long_tours(np.empty(0)),
     "lost": lambda: gates.check_lost(NORMAL[:200], NORMAL[200:]),
     "lost, no early draws": lambda: gates.check_lost(np.empty((0, 3)), NORMAL),
-    "acceptance": lambda: gates.check_acceptance(np.full(20, 0.8), np.full(20, 9.0), ALONG),
-    "acceptance where no move was made": lambda: gates.check_acceptance(
+    "acceptance": lambda: travel.check_acceptance(np.full(20, 0.8), np.full(20, 9.0), ALONG),
+    "acceptance where no move was made": lambda: travel.check_acceptance(
         np.where(ALONG > 0.5, 0.0, 0.8), np.where(ALONG > 0.5, 0.0, 9.0), ALONG
     ),
-    "R-hat": lambda: gates.check_rhat(1.01, highest=1.1),
+    "R-hat": lambda: gates.check_rhat(1.01, limit=1.1),
     "ESS": lambda: gates.check_ess(201.0),
     "agreement": lambda: two((-8.0, 0.05), (-8.1, 0.05)),
     "agreement to rounding": lambda: two((-8.0, 0.0), (-8.02, 0.0)),
-    "log z error": lambda: gates.check_precision(0.3),
+    "log z error": lambda: travel.check_precision(0.3),
     "base": lambda: gates.check_base(1.02),
 }
 
 # What must stand in the message: the place on the path where there is one.
 BAD: dict[str, tuple[Callable[[], Check], list[str]]] = {
-    "reach": (lambda: gates.check_reach(0.25), ["lam = 0.25"]),
-    "rounds": (lambda: gates.check_rounds(1), ["1 round"]),
+    "reach": (lambda: travel.check_reach(0.25), ["lam = 0.25"]),
+    "rounds": (lambda: travel.check_rounds(1), ["1 round"]),
     "coverage of the target": (lambda: coverage(lambda lam: lam < 1), ["lam = 1"]),
     "coverage of the base": (lambda: coverage(lambda lam: lam > 0), ["lam = 0"]),
     "coverage inside": (lambda: coverage(lambda lam: (lam <= 0.16) | (lam > 0.2025)), ["0.16", "0.2"]),
-    "tours": (lambda: gates.check_tours(3), ["3 round trips"]),
+    "tours": (lambda: travel.check_tours(3), ["3 round trips"]),
     "stuck chains": (
-        lambda: gates.check_stuck(np.array([3, 0, 9]), np.array([[0.0, 0.4, 1.0], [0.2, 0.6, 0.0]])),
+        lambda: travel.check_stuck(np.array([3, 0, 9]), np.array([[0.0, 0.4, 1.0], [0.2, 0.6, 0.0]])),
         ["1 of 3", "number 1", "lam between 0.4 and 0.6"],
     ),
     "effective tours": (
@@ -87,20 +91,20 @@ BAD: dict[str, tuple[Callable[[], Check], list[str]]] = {
     "lost place": (lambda: gates.check_lost(with_point(0.0, 25.0, -1.0), NORMAL), ["1 of 201", "lam = 1"]),
     "lost peak": (lambda: gates.check_lost(with_point(0.0, 0.0, 9.0), NORMAL), ["1 of 201", "lam = 1"]),
     "acceptance": (
-        lambda: gates.check_acceptance(np.where(ALONG[7] == ALONG, 0.1, 0.8), np.full(20, 9.0), ALONG),
+        lambda: travel.check_acceptance(np.where(ALONG[7] == ALONG, 0.1, 0.8), np.full(20, 9.0), ALONG),
         ["10%", f"lam = {ALONG[7]:.3g}"],
     ),
-    "acceptance, no move": (lambda: gates.check_acceptance(np.zeros(20), np.zeros(20), ALONG), ["No HMC move"]),
-    "R-hat": (lambda: gates.check_rhat(1.3, highest=1.1), ["1.300", "lam = 1", "1.1"]),
-    "R-hat unknown": (lambda: gates.check_rhat(float("nan"), highest=1.1), ["could not be computed"]),
+    "acceptance, no move": (lambda: travel.check_acceptance(np.zeros(20), np.zeros(20), ALONG), ["No HMC move"]),
+    "R-hat": (lambda: gates.check_rhat(1.3, limit=1.1), ["1.300", "lam = 1", "1.1"]),
+    "R-hat unknown": (lambda: gates.check_rhat(float("nan"), limit=1.1), ["could not be computed"]),
     "ESS": (lambda: gates.check_ess(50.0), ["50", "200"]),
     "ESS unknown": (lambda: gates.check_ess(float("nan")), ["could not be computed"]),
     "agreement": (lambda: two((-8.0, 0.02), (-9.0, 0.05)), ["-8", "-9", "Rao-Blackwell", "MBAR"]),
     "agreement, no error": (lambda: two((-8.0, np.inf), (-8.0, 0.05)), ["Rao-Blackwell"]),
     "agreement, no value": (lambda: two((np.nan, 0.1), (-8.0, 0.05)), ["Rao-Blackwell"]),
-    "log z error": (lambda: gates.check_precision(3.0), ["3"]),
-    "log z error infinite": (lambda: gates.check_precision(np.inf), ["not known"]),
-    "log z error unknown": (lambda: gates.check_precision(np.nan), ["not known"]),
+    "log z error": (lambda: travel.check_precision(3.0), ["3"]),
+    "log z error infinite": (lambda: travel.check_precision(np.inf), ["not known"]),
+    "log z error unknown": (lambda: travel.check_precision(np.nan), ["not known"]),
     "base": (lambda: gates.check_base(1.7), ["1.70", "lam = 0"]),
     "base unknown": (lambda: gates.check_base(float("nan")), ["lam = 0"]),
 }
@@ -131,10 +135,10 @@ def test_gate_closes_and_says_why_and_what_to_do(name: str) -> None:
 
 
 def test_thresholds_are_those_reported() -> None:
-    assert not gates.check_tours(19).passed
-    assert gates.check_tours(19, fewest=19).passed
+    assert not travel.check_tours(19).passed
+    assert travel.check_tours(19, limit=19).passed
     assert gates.check_ess(200.0).passed
-    assert not gates.check_acceptance(np.full(20, 0.29), np.ones(20), ALONG).passed
+    assert not travel.check_acceptance(np.full(20, 0.29), np.ones(20), ALONG).passed
 
 
 def test_one_empty_bin_anywhere_is_seen() -> None:

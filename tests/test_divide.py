@@ -18,12 +18,12 @@ from scipy import stats
 from tempered import PAPER_MARGIN, assert_mean, converged, first_that, neck
 
 import pathtemp as pt
-from pathtemp.bases import Automatic
-from pathtemp.layout import Layout
-from pathtemp.margin_check import MarginDiagnosis
-from pathtemp.marginal import Estimated, Marginal
+from pathtemp.api.diagnose_margin import MarginDiagnosis
+from pathtemp.model.bases import Automatic
+from pathtemp.model.layout import Layout
+from pathtemp.model.transforms import Positive
+from pathtemp.result.marginal import Estimated, Marginal
 from pathtemp.testing.calibration import ENOUGH, assert_close, assert_rate, assert_scores, combined
-from pathtemp.transforms import Positive
 
 CHAINS = 32
 FUNNEL = pt.testing.funnel().model
@@ -280,6 +280,10 @@ def test_other_target_marginals_give_the_same_law(target: object) -> None:
         ({"margin": "tau[0]", "target_marginal": "flat"}, "target_marginal: expected 'optimal'"),
         ({"margin": "tau[0]", "target_marginal": "prior"}, "needs a base that can be sampled"),
         ({"margin": "tau[0]", "budget": 0}, "budget: it must be a positive number"),
+        (
+            {"margin": "tau[0]", "settings": pt.settings.DEFAULT.replace(batch=8)},
+            "settings: batch is of pt.temper alone",
+        ),
     ],
 )
 def test_bad_input_is_refused_in_one_sentence(options: dict[str, object], message: str) -> None:

@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 from synthetic import odd_model
 
-from pathtemp.draws import draws_dataset
 from pathtemp.errors import InputError
-from pathtemp.layout import Layout
-from pathtemp.model import Model
+from pathtemp.model.layout import Layout
+from pathtemp.model.model import Model
+from pathtemp.result.draws import draws_dataset
 
 
 def bare(layout: Layout) -> Model:

@@ -5,19 +5,19 @@ from __future__ import annotations
 import jax.numpy as jnp
 import numpy as np
 
-from pathtemp.engine import Engine
+from pathtemp.engines.default.chains import Chains
+from pathtemp.engines.default.learner import from_record
 from pathtemp.kernels.rounds import Record, initial_state
 from pathtemp.kernels.transported_hmc import ChainState
-from pathtemp.learner import from_record
 from pathtemp.settings import DEFAULT
 from pathtemp.testing import gaussian_scale
 
 CHAINS = 6
 
 
-def engine_at(a: np.ndarray, energies: np.ndarray) -> Engine:
+def engine_at(a: np.ndarray, energies: np.ndarray) -> Chains:
     theta = np.arange(2.0 * CHAINS).reshape(CHAINS, 2)
-    engine = Engine(
+    engine = Chains(
         gaussian_scale(2).model, seed=0, draws=1, must_draw=False, settings=DEFAULT, start=(theta, energies)
     )
     chains = ChainState(jnp.asarray(theta), jnp.asarray(a), jnp.asarray(energies))

@@ -11,8 +11,8 @@ import jax.numpy as jnp
 import pytest
 
 import pathtemp as pt
-from pathtemp import environment
-from pathtemp.compilation import use_compilation_cache
+from pathtemp.api import environment
+from pathtemp.kernels.compilation import use_compilation_cache
 
 BASE = pt.normal(0.0, 2.0, shape=(1,))
 

@@ -1,4 +1,5 @@
 import dataclasses
+import itertools
 import warnings
 
 import numpy as np
@@ -7,18 +8,19 @@ import xarray as xr
 from scipy.special import logit, softmax
 from synthetic import FAILED, diagnostics, fit_of, odd_model
 
-from pathtemp.curve import LogZ
+from pathtemp.api.compare import bayes_factor, compare, probability_interval
 from pathtemp.errors import InputError
-from pathtemp.evidence import bayes_factor, compare, probability_interval
-from pathtemp.fit import Fit
+from pathtemp.result.curve import LogZ
+from pathtemp.result.fit import Fit
 from pathtemp.testing.calibration import assert_rate
 
 PLAIN, DENSITY_ONLY = fit_of(odd_model()), fit_of(odd_model(exact_base=False))
+SEEDS = itertools.count()
 
 
 def fit(log_z: float, se: float = 0.1, *, exact_base: bool = True) -> Fit:
     curve = LogZ(np.array([0.0, 1.0]), np.array([0.0, log_z]), np.array([0.0, se]))
-    return dataclasses.replace(PLAIN if exact_base else DENSITY_ONLY, log_z=curve)
+    return dataclasses.replace(PLAIN if exact_base else DENSITY_ONLY, log_z=curve, seed=next(SEEDS))
 
 
 def test_the_bayes_factor_is_the_difference_with_errors_added_in_squares():
@@ -72,10 +74,10 @@ def test_the_interval_of_two_models_is_that_of_their_log_odds():
 
 
 def test_a_base_that_is_only_a_density_is_warned_about():
-    warning = r"compare: the base of b is only a density .* improper or vague prior"
+    warning = r"compare: log z of b may not be an evidence: .* only a density .* prior is improper"
     with pytest.warns(UserWarning, match=warning):
         compare({"a": fit(-1.0), "b": fit(-2.0, exact_base=False)})
-    with pytest.warns(UserWarning, match="bayes_factor: the base of fit_a"):
+    with pytest.warns(UserWarning, match="bayes_factor: log z of fit_a"):
         bayes_factor(fit(-2.0, exact_base=False), fit(-1.0))
 
 
@@ -102,6 +104,14 @@ def test_a_run_that_has_not_converged_is_warned_about():
     failed = dataclasses.replace(fit(-1.0), diagnostics=diagnostics(FAILED))
     with pytest.warns(UserWarning, match="not converged: fit_b;"):
         bayes_factor(fit(-1.0), failed)
+
+
+def test_runs_that_share_a_seed_are_warned_about():
+    one, two = fit(-1.0), fit(-2.0)
+    with pytest.warns(UserWarning, match=r"share a seed .* give each run a seed= of its own"):
+        bayes_factor(one, dataclasses.replace(two, seed=one.seed))
+    with pytest.warns(UserWarning, match=r"compare: some of a \(seed \d+\), b"):
+        compare({"a": one, "b": dataclasses.replace(two, seed=one.seed)})
 
 
 def test_good_fits_are_compared_without_warnings():

@@ -5,8 +5,8 @@ from __future__ import annotations
 import jax.numpy as jnp
 import numpy as np
 
-from pathtemp.grouping import MOST_GROUPS, grouped
 from pathtemp.kernels.kept import Kept
+from pathtemp.result.grouping import MOST_GROUPS, grouped
 
 
 def kept_of(chain: np.ndarray) -> Kept:

@@ -12,18 +12,18 @@ import numpyro.distributions as dist
 import pytest
 
 import pathtemp as pt
-from pathtemp.bases import Automatic
-from pathtemp.divide import _starts as divide_starts
-from pathtemp.engine import Engine
+from pathtemp.api.divide import _starts as divide_starts
+from pathtemp.engines.default.chains import Chains
 from pathtemp.errors import InputError
-from pathtemp.inputs import check_model, starts
-from pathtemp.layout import Layout
-from pathtemp.model import Model
-from pathtemp.model import model as join
+from pathtemp.model.bases import Automatic
+from pathtemp.model.inputs import check_model, starts
+from pathtemp.model.layout import Layout
+from pathtemp.model.model import Model
+from pathtemp.model.model import model as join
+from pathtemp.model.transforms import Positive
 from pathtemp.settings import Settings
 from pathtemp.testing import ALL, uniform_supports
 from pathtemp.testing.calibration import assert_close
-from pathtemp.transforms import Positive
 
 BASE = pt.normal(0.0, 2.0, shape=(2,))
 
@@ -39,8 +39,8 @@ def no_sampling(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object, **__: object) -> None:
         raise AssertionError("sampling began")
 
-    monkeypatch.setattr(Engine, "anneal", fail)
-    monkeypatch.setattr(Engine, "round", fail)
+    monkeypatch.setattr(Chains, "anneal", fail)
+    monkeypatch.setattr(Chains, "round", fail)
 
 
 def refused(what: str, **arguments: Any) -> str:

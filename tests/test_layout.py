@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from pathtemp.errors import InputError
-from pathtemp.layout import Layout
-from pathtemp.transforms import Interval, Positive
+from pathtemp.model.layout import Layout
+from pathtemp.model.transforms import Interval, Positive
 
 LAYOUT = Layout({"mu": (), "tau": (2,), "p": (2, 2)}, {"tau": Positive(), "p": Interval(-1.0, 3.0)})
 FLAT = jnp.array([0.3, -0.5, 1.2, 0.1, -2.0, 0.7, 3.0])

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from pathtemp._types import FloatArray
+from pathtemp.engines.default.transport import fit_transport, median_spread
 from pathtemp.kernels.transport import Transport
-from pathtemp.learn import fit_transport, median_spread
 from pathtemp.testing.calibration import assert_close
 
 

@@ -6,9 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from pathtemp.kernels.lam_given_theta import PseudoPrior
-from pathtemp.kernels.strata import relative_width
-from pathtemp.learner import (
+from pathtemp.engines.default.learner import (
     NO_DENSITY,
     Draws,
     Pool,
@@ -22,6 +20,8 @@ from pathtemp.learner import (
     path_length,
     spread_of_delta,
 )
+from pathtemp.kernels.lam_given_theta import PseudoPrior
+from pathtemp.kernels.strata import relative_width
 from pathtemp.testing import gaussian_scale
 from pathtemp.testing.calibration import assert_close
 

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from pathtemp.links import (
+from pathtemp.paths.links import (
     A_MAX,
     A_MIN,
     BASE_END,

@@ -20,12 +20,12 @@ from crafted import resealed
 from synthetic import fit_of, odd_model
 
 import pathtemp as pt
-from pathtemp.checkpoint import file as checkpoint_file
-from pathtemp.checkpoint.plan import PaperPlan
 from pathtemp.cli import main
-from pathtemp.codec import decode
+from pathtemp.engines.paper.engine import PaperPlan
+from pathtemp.io import checkpoint as checkpoint_file
+from pathtemp.io.codec import decode
 from pathtemp.report.page import page
-from pathtemp.run import Check
+from pathtemp.result.run import Check
 from pathtemp.settings import PAPER
 
 mpl.use("Agg")

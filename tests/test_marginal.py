@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from pathtemp.errors import InputError
-from pathtemp.marginal import Marginal
+from pathtemp.result.marginal import Marginal
 from pathtemp.testing.calibration import ENOUGH, assert_scores
 
 LEVELS = np.array([1e-6, 1e-3, 0.2, 0.5, 0.9, 0.999, 1 - 1e-6])

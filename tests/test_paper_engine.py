@@ -10,21 +10,50 @@ import numpy as np
 import pytest
 from tempered import assert_mean, easy, first_that
 
-from pathtemp import paper
+from pathtemp.engines.driver import carry_out
+from pathtemp.engines.paper import engine as paper
+from pathtemp.engines.paper.engine import PaperEngine, PaperPlan
+from pathtemp.engines.progress import Progress, Silent
 from pathtemp.errors import InputError
-from pathtemp.fit import Fit
-from pathtemp.links import CubicLink
-from pathtemp.paper import run_paper
+from pathtemp.model.model import Model
 from pathtemp.paths.geometric import GeometricPath
-from pathtemp.pseudoprior import Kernels
-from pathtemp.run import RoundRecord, Run
-from pathtemp.settings import PAPER
+from pathtemp.paths.links import CubicLink
+from pathtemp.paths.pseudoprior import Kernels
+from pathtemp.result.fit import Fit
+from pathtemp.result.run import RoundRecord, Run
+from pathtemp.settings import PAPER, PaperSettings
 from pathtemp.testing import Problem, beta_binomial, gaussian_mixture
 from pathtemp.testing.calibration import assert_close, assert_rate, assert_scores
 
 SHORT = PAPER.replace(stop=False, adaptations=6)
 HALVES = 2 * PAPER.chains
 """Groups of draws from which standard errors come: the halves of each chain."""
+
+
+def run_paper(
+    model: Model,
+    *,
+    seed: int,
+    draws: int | None = None,
+    budget: float | None = None,
+    settings: PaperSettings = PAPER,
+    progress: Progress | None = None,
+) -> Run:
+    """Algorithm 1, and what it gives as arrays."""
+    plan = PaperPlan(seed, settings, draws, budget)
+    engine = PaperEngine(model, plan)
+    fit = carry_out(engine, plan, model, progress or Silent(), None)
+    return engine.outcome(fit.history)
+
+
+class Seen(Silent):
+    """Remembers the records of a run."""
+
+    def __init__(self) -> None:
+        self.records: list[RoundRecord] = []
+
+    def round(self, record: RoundRecord) -> None:
+        self.records.append(record)
 
 
 @cache
@@ -83,22 +112,33 @@ def test_most_runs_pass_all_gates_but_perhaps_that_of_khat() -> None:
 
 
 def test_same_seed_same_run_and_draws_are_the_last() -> None:
-    seen: list[RoundRecord] = []
-    again = run_paper(easy().model, seed=0, draws=7, settings=SHORT, progress=seen.append)
+    seen = Seen()
+    again = run_paper(easy().model, seed=0, draws=7, settings=SHORT, progress=seen)
     run = easy_run(0)
     np.testing.assert_array_equal(again.a, run.a)
     np.testing.assert_array_equal(again.log_z.mean, run.log_z.mean)
     np.testing.assert_array_equal(again.target, run.target[:, -7:])
-    assert [r.khat for r in seen] == [r.khat for r in run.history]
+    assert [r.khat for r in seen.records] == [r.khat for r in run.history]
 
 
 def test_khat_stops_the_loop() -> None:
-    """At the first adaptation whose k-hat is below the limit, which here is that of the third."""
+    """At the first adaptation whose k-hat is below the limit, which here is that of the third, if positive."""
     full = [record.khat for record in easy_run(0).history]
-    limit = float(np.nextafter(full[2], np.inf))
+    limit = max(float(np.nextafter(full[2], np.inf)), 1e-3)
     stopped = run_paper(easy().model, seed=0, settings=SHORT.replace(stop=True, khat=limit))
     first = int(np.argmax(np.array(full) < limit))
     assert [record.khat for record in stopped.history] == full[: first + 1]
+
+
+def test_a_budget_is_kept_to() -> None:
+    """No adaptation begins that would pass it, were it to cost as much as those before."""
+    spent = [record.gradients for record in easy_run(0).history]
+    budget = 3.5 * spent[0]
+    stopped = run_paper(easy().model, seed=0, budget=budget, settings=SHORT)
+    taken = [record.gradients for record in stopped.history]
+    assert taken == spent[: len(taken)]
+    assert 1 < len(taken) < len(spent)
+    assert taken[-1] * (1.0 + 1.1 / len(taken)) > budget
 
 
 @pytest.mark.slow

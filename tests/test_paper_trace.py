@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 from pathtemp._types import LogDensity
+from pathtemp.engines.paper.engine import next_pseudo_prior
+from pathtemp.engines.paper.trace import PaperTrace, importance_curve, log_z_curve, marginal_khat, path_nodes
 from pathtemp.estimators.path_sampling import path_sampling
-from pathtemp.links import CubicLink
-from pathtemp.paper import _next_pseudo_prior
-from pathtemp.paper_trace import PaperTrace, importance_curve, log_z_curve, marginal_khat, path_nodes
-from pathtemp.pseudoprior import Kernels
+from pathtemp.paths.links import CubicLink
+from pathtemp.paths.pseudoprior import Kernels
 from pathtemp.testing import Problem, beta_binomial, uniform_supports
 from pathtemp.testing.calibration import ENOUGH, assert_close, assert_scores
 
@@ -158,10 +158,10 @@ def test_first_guess_is_the_whole_importance_curve_only_while_stuck() -> None:
     assert guess is not None
     assert EASY.log_z is not None
     assert np.max(np.abs(guess - EASY.log_z(curve.lam))) < 0.6
-    log_c = _next_pseudo_prior(curve, stuck, stuck, stuck=True, kernels=10)
+    log_c = next_pseudo_prior(curve, stuck, stuck, stuck=True, kernels=10)
     np.testing.assert_allclose(np.asarray(log_c(jnp.asarray(curve.lam))), guess, atol=0.1)
     crossed = exact_trace(EASY, rng, draws=400)
-    log_c = _next_pseudo_prior(curve, crossed, stuck, stuck=True, kernels=10)
+    log_c = next_pseudo_prior(curve, crossed, stuck, stuck=True, kernels=10)
     np.testing.assert_allclose(np.asarray(log_c(jnp.asarray(curve.lam))), 0.0, atol=1e-9)
 
 

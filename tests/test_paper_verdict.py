@@ -7,10 +7,10 @@ from dataclasses import replace
 import jax.numpy as jnp
 import numpy as np
 
-from pathtemp.links import CubicLink
-from pathtemp.paper_trace import PaperTrace, log_z_curve
-from pathtemp.paper_verdict import diagnose
-from pathtemp.run import Diagnostics
+from pathtemp.engines.paper.trace import PaperTrace, log_z_curve
+from pathtemp.engines.paper.verdict import diagnose
+from pathtemp.paths.links import CubicLink
+from pathtemp.result.run import Diagnostics, Rejections
 from pathtemp.settings import PAPER
 
 RNG = np.random.default_rng(0)
@@ -31,7 +31,7 @@ GOOD = good_trace()
 
 def verdict(trace: PaperTrace, *, khat: float = 0.2, stop: bool = True) -> Diagnostics:
     settings = PAPER.replace(stop=stop)
-    return diagnose([GOOD, trace], log_z_curve(trace, 100), khat, rejections=0, settings=settings)
+    return diagnose([GOOD, trace], log_z_curve(trace, 100), khat, rejections=Rejections(), settings=settings)
 
 
 def failed(diagnostics: Diagnostics) -> dict[str, str]:
@@ -63,7 +63,7 @@ def test_khat_alone_neither_passes_nor_hides() -> None:
 
 def test_a_gap_is_named_with_its_place() -> None:
     message = failed(verdict(moved(0.31, 0.46)))["coverage"]
-    assert "lam in 0.216..0.5" in message
+    assert "lam between 0.216 and 0.5" in message
     at_end = failed(verdict(moved(-0.1, 0.2)))["coverage"]
     assert "lam = 0" in at_end
 
@@ -71,9 +71,9 @@ def test_a_gap_is_named_with_its_place() -> None:
 def test_chains_without_a_round_trip_are_counted() -> None:
     lam = GOOD.lam.copy()
     lam[0, lam[0] == 0] = 0.01
-    assert "1 of 4 chains" in failed(verdict(replace(GOOD, lam=lam)))["tours"]
-    assert "stop=False" in failed(verdict(replace(GOOD, lam=lam)))["tours"]
-    assert f"draws={2 * PAPER.draws}" in failed(verdict(replace(GOOD, lam=lam), stop=False))["tours"]
+    assert "1 of 4 chains" in failed(verdict(replace(GOOD, lam=lam)))["tours by chain"]
+    assert "stop=False" in failed(verdict(replace(GOOD, lam=lam)))["tours by chain"]
+    assert f"draws={2 * PAPER.draws}" in failed(verdict(replace(GOOD, lam=lam), stop=False))["tours by chain"]
 
 
 def test_chains_that_disagree_about_the_target_fail() -> None:
@@ -86,13 +86,13 @@ def test_chains_that_disagree_about_the_target_fail() -> None:
 def test_poor_acceptance_is_placed_on_the_path() -> None:
     low = np.where((GOOD.lam > 0.4) & (GOOD.lam < 0.6), 0.1, 0.85)
     message = failed(verdict(replace(GOOD, acceptance=low)))["acceptance"]
-    assert "0.10" in message
-    assert "lam in 0.4" in message or "lam in 0.5" in message
+    assert "10%" in message
+    assert "near lam = 0.4" in message or "near lam = 0.5" in message
 
 
 def test_no_target_draw_at_all() -> None:
     stuck = replace(GOOD, lam=np.minimum(GOOD.lam, 0.99))
-    d = diagnose([stuck], log_z_curve(stuck, 100), 0.1, rejections=3, settings=PAPER)
-    assert {"coverage", "tours", "R-hat", "ESS"} <= set(failed(d))
+    d = diagnose([stuck], log_z_curve(stuck, 100), 0.1, rejections=Rejections(zero=3, evaluations=10), settings=PAPER)
+    assert {"coverage", "tours by chain", "R-hat", "ESS"} <= set(failed(d))
     assert "lam = 1" in failed(d)["coverage"]
     assert d.rejections == 3

@@ -11,13 +11,13 @@ import xarray as xr
 from synthetic import FAILED, cauchy_fit, fit_of, odd_model
 
 from pathtemp import plots
-from pathtemp.curve import LogZ
 from pathtemp.errors import InputError, MissingExtraError
-from pathtemp.fit import Fit
 from pathtemp.modes.table import Modes
 from pathtemp.plots.modes import mode_labels
 from pathtemp.plots.variables import bin_count, scalar
-from pathtemp.run import RoundRecord
+from pathtemp.result.curve import LogZ
+from pathtemp.result.fit import Fit
+from pathtemp.result.run import RoundRecord
 from pathtemp.testing import cauchy_pair
 from pathtemp.testing.calibration import assert_close
 

@@ -4,8 +4,8 @@ import pytest
 from rich.console import Console
 from synthetic import cauchy_fit
 
-from pathtemp.progress import Progress, RichProgress, Silent, TimeLeft
-from pathtemp.run import RoundRecord
+from pathtemp.engines.progress import Progress, RichProgress, Silent, TimeLeft
+from pathtemp.result.run import RoundRecord
 
 HISTORY = cauchy_fit(iterations=10, draws=10).history
 

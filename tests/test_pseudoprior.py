@@ -9,8 +9,8 @@ import pytest
 from scipy.special import betaln, expit
 
 from pathtemp.errors import InputError
-from pathtemp.links import CubicLink, MetricLink
-from pathtemp.pseudoprior import CubicSpline, Kernels, PiecewiseLinear
+from pathtemp.paths.links import CubicLink, MetricLink
+from pathtemp.paths.pseudoprior import CubicSpline, Kernels, PiecewiseLinear
 
 LAM = np.asarray(CubicLink()(jnp.linspace(0.1, 0.8, 101)))
 FINE = np.asarray(CubicLink()(jnp.linspace(0.1, 0.8, 1001)))

@@ -12,18 +12,18 @@ import numpyro.distributions as dist
 import pytest
 
 import pathtemp as pt
-from pathtemp import inputs
-from pathtemp.diagnostics import check_nan
-from pathtemp.engine import Engine
+from pathtemp.engines.default.chains import Chains
 from pathtemp.errors import InfiniteDensity
-from pathtemp.evaluate import energies_of
 from pathtemp.kernels.rejected import FIELD, Rejected, kinds, point_of, rejected_at
-from pathtemp.model import Model
-from pathtemp.model import model as join
+from pathtemp.model import inputs
+from pathtemp.model.evaluate import energies_of
+from pathtemp.model.model import Model
+from pathtemp.model.model import model as join
 from pathtemp.modes.search import Search
 from pathtemp.paths.geometric import GeometricPath
-from pathtemp.run import Rejections
+from pathtemp.result.run import Rejections
 from pathtemp.settings import Settings
+from pathtemp.verdict.draws import check_nan
 
 SMALL: dict[str, Any] = {
     "settings": Settings(chains=16, iterations=16),
@@ -98,7 +98,7 @@ def unlooked(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_plus_infinity_in_the_annealing_pass_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     unlooked(monkeypatch)
-    monkeypatch.setattr(Engine, "round", lambda self: pytest.fail("it came to the rounds"))
+    monkeypatch.setattr(Chains, "round", lambda self: pytest.fail("it came to the rounds"))
     with pytest.raises(InfiniteDensity, match=r"\+inf at theta = \[") as met:
         pt.temper(INFINITE, **SMALL)
     assert in_hole(jnp.asarray(where(met)))
@@ -108,13 +108,13 @@ def test_plus_infinity_in_the_rounds_is_told_and_the_rounds_before_are_kept(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     unlooked(monkeypatch)
-    met_by_engine = Engine._met
+    met_by_engine = Chains._met
 
-    def from_the_third_round(self: Engine, rejected: Rejected, *how: Any) -> None:
+    def from_the_third_round(self: Chains, rejected: Rejected, *how: Any) -> None:
         early = rejected._replace(code=np.asarray(rejected.code) % FIELD**2)  # type: ignore[arg-type]
         met_by_engine(self, rejected if self.rounds >= 3 else early, *how)
 
-    monkeypatch.setattr(Engine, "_met", from_the_third_round)
+    monkeypatch.setattr(Chains, "_met", from_the_third_round)
     place = tmp_path / "run.nc"
     with pytest.raises(InfiniteDensity, match=r"pt\.resume goes on from the rounds before once it is mended") as met:
         pt.temper(INFINITE, checkpoint=place, **SMALL)

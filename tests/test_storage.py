@@ -12,14 +12,14 @@ import xarray as xr
 from crafted import resealed
 from synthetic import FAILED, cauchy_fit, fit_of, odd_model
 
-from pathtemp.codec import decode, encode
-from pathtemp.curve import LogZ
 from pathtemp.errors import InputError
-from pathtemp.escape import escape, unescape
-from pathtemp.fit import Fit
-from pathtemp.sealed import FORMAT, SEAL_BYTES, stamp
+from pathtemp.io.codec import decode, encode
+from pathtemp.io.escape import escape, unescape
+from pathtemp.io.sealed import FORMAT, SEAL_BYTES, stamp
+from pathtemp.io.storage import load, save
+from pathtemp.result.curve import LogZ
+from pathtemp.result.fit import Fit
 from pathtemp.settings import PAPER, Settings
-from pathtemp.storage import load, save
 
 
 def assert_same(x: object, y: object) -> None:
@@ -260,7 +260,7 @@ def test_a_full_disk_leaves_the_last_good_file(tmp_path):
 import resource, sys
 sys.path.insert(0, {str(Path(__file__).parent)!r})
 from synthetic import cauchy_fit
-from pathtemp.storage import save
+from pathtemp.io.storage import save
 fit = cauchy_fit()
 fit.save("fit.nc")
 resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))

@@ -17,10 +17,10 @@ from tempered import BUDGET, DATA, assert_mean, converged, first_that, fit, name
 
 import pathtemp as pt
 from pathtemp.errors import InputError
-from pathtemp.model import model as join
+from pathtemp.estimators.tours import TripCounter
+from pathtemp.model.model import model as join
 from pathtemp.testing import gaussian_mixture
 from pathtemp.testing.calibration import ENOUGH, FALSE_ALARM, assert_close, assert_rate, assert_scores
-from pathtemp.tours import TripCounter
 
 SHARE = 0.7
 """Of the mode at 8 of the asymmetric pair; the other is at -8."""
@@ -273,9 +273,9 @@ def test_a_ring_converges_by_itself() -> None:
 
 def test_without_a_round_trip_log_z_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever the sums of the rounds say: they rest on chains that never came back."""
-    modes = fit().continuation._run  # type: ignore[union-attr]
-    monkeypatch.setattr(modes._run, "_trips", TripCounter(64))
-    made = modes.result()
+    engine = fit().continuation.engine  # type: ignore[union-attr]
+    monkeypatch.setattr(engine, "trips", TripCounter(64))
+    made = engine.fit(fit().history)
     assert np.isnan(made.log_z.mean[1:]).all()
     assert np.isinf(made.log_z.stderr[1:]).all()
     failed = {check.name for check in made.diagnostics.checks if not check.passed}

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from pathtemp.estimators.tours import FEWEST_TOURS, Masses, TargetVisits, TripCounter, against_whole_base, rao_blackwell
 from pathtemp.kernels.strata import compared_with, count_bins, relative_width, strata
 from pathtemp.testing.calibration import ENOUGH, assert_scores, judge_scores
-from pathtemp.tours import FEWEST_TOURS, Masses, TargetVisits, TripCounter, against_whole_base, rao_blackwell
 
 
 def trace(text: str) -> tuple[np.ndarray, np.ndarray]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from pathtemp.engines.default.trace import Trace
+from pathtemp.engines.default.verdict import second_estimate
 from pathtemp.testing.calibration import ENOUGH, assert_scores, judge_scores
-from pathtemp.trace import Trace
-from pathtemp.verdict import second_estimate
 
 CHAINS, DRAWS, TIMES = 16, 10, 4
 GROUPS = 8
@@ -24,7 +24,8 @@ def exact_trace(seed: int) -> Trace:
     lam = np.clip(rng.uniform(-0.125, 1.125, (DRAWS, CHAINS)), 0.0, 1.0)
     delta = -4.5 * rng.chisquare(2, lam.shape) / (1.0 + 9.0 * lam)
     trace = Trace(CHAINS)
-    trace._records.append(tuple(np.repeat(x, TIMES, axis=0) for x in (lam, lam, delta, delta)))
+    fields = {"a": lam, "lam": lam, "delta": delta, "first": delta}
+    trace.rows.add(**{name: np.repeat(x, TIMES, axis=0) for name, x in fields.items()})
     return trace
 
 
@@ -49,7 +50,7 @@ def test_without_draws_away_from_the_base_there_is_no_estimate() -> None:
     assert np.isnan(value)
     assert se == np.inf
     at_base = Trace(CHAINS)
-    at_base._records.append(tuple(np.zeros((DRAWS, CHAINS)) for _ in range(4)))
+    at_base.rows.add(**{name: np.zeros((DRAWS, CHAINS)) for name in ("a", "lam", "delta", "first")})
     value, se = second_estimate(at_base)
     assert np.isnan(value)
     assert se == np.inf
@@ -58,7 +59,7 @@ def test_without_draws_away_from_the_base_there_is_no_estimate() -> None:
 def test_long_runs_are_thinned_alike_in_all_chains(monkeypatch: pytest.MonkeyPatch) -> None:
     """Thinned by the four times that each draw stands, the trace still holds all there is to know."""
     whole = second_estimate(exact_trace(0))
-    monkeypatch.setattr("pathtemp.verdict.MBAR_POINTS", CHAINS * DRAWS)
+    monkeypatch.setattr("pathtemp.engines.default.verdict.MBAR_POINTS", CHAINS * DRAWS)
     value, se = second_estimate(exact_trace(0))
     # The places of the nodes follow from the draws that are left, and move the value by a hundredth of its error.
     assert abs(value - whole[0]) < 0.1 * se

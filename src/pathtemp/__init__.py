@@ -15,54 +15,59 @@ else:
     os.environ["JAX_ENABLE_X64"] = "1"
 
 if TYPE_CHECKING:
-    from pathtemp import baselines, estimators, plots, settings, testing, transforms
-    from pathtemp.bases import Base, function_base, normal
-    from pathtemp.checkpoint.resume import resume
-    from pathtemp.divide import divide_and_conquer
+    from pathtemp import baselines, estimators, plots, settings, testing
+    from pathtemp.api.compare import bayes_factor, compare
+    from pathtemp.api.diagnose_margin import diagnose_margin
+    from pathtemp.api.divide import divide_and_conquer
+    from pathtemp.api.path_sample import path_sample
+    from pathtemp.api.resume import resume
+    from pathtemp.api.temper import temper
     from pathtemp.errors import InputError, MissingExtraError, SamplingError
-    from pathtemp.evidence import bayes_factor, compare
-    from pathtemp.fit import Fit
     from pathtemp.frontends.numpyro import from_numpyro
     from pathtemp.frontends.pymc import from_pymc
     from pathtemp.frontends.stan import from_stan
-    from pathtemp.margin_check import diagnose_margin
-    from pathtemp.margin_fit import MarginFit
-    from pathtemp.model import Model
-    from pathtemp.path_sampling import path_sample
+    from pathtemp.io.storage import load
+    from pathtemp.model import transforms
+    from pathtemp.model.bases import Base, function_base, normal
+    from pathtemp.model.model import Model, bridge
     from pathtemp.paths.margin import Margin
-    from pathtemp.storage import load
-    from pathtemp.tempering import temper
+    from pathtemp.result.fit import Fit
+    from pathtemp.result.margin_fit import MarginFit
 
-_MODULES = ("baselines", "estimators", "plots", "settings", "stan", "testing", "transforms")
+_MODULES = {
+    **{name: name for name in ("baselines", "estimators", "plots", "settings", "stan", "testing")},
+    "transforms": "model.transforms",
+}
 _HOMES = {
-    "Base": "bases",
-    "function_base": "bases",
-    "normal": "bases",
-    "resume": "checkpoint.resume",
-    "divide_and_conquer": "divide",
+    "Base": "model.bases",
+    "function_base": "model.bases",
+    "normal": "model.bases",
+    "resume": "api.resume",
+    "divide_and_conquer": "api.divide",
     "InputError": "errors",
     "MissingExtraError": "errors",
     "SamplingError": "errors",
-    "bayes_factor": "evidence",
-    "compare": "evidence",
-    "Fit": "fit",
+    "bayes_factor": "api.compare",
+    "compare": "api.compare",
+    "Fit": "result.fit",
     "from_numpyro": "frontends.numpyro",
     "from_pymc": "frontends.pymc",
     "from_stan": "frontends.stan",
-    "diagnose_margin": "margin_check",
-    "MarginFit": "margin_fit",
-    "Model": "model",
+    "diagnose_margin": "api.diagnose_margin",
+    "MarginFit": "result.margin_fit",
+    "Model": "model.model",
+    "bridge": "model.model",
     "Margin": "paths.margin",
-    "path_sample": "path_sampling",
-    "load": "storage",
-    "temper": "tempering",
+    "path_sample": "api.path_sample",
+    "load": "io.storage",
+    "temper": "api.temper",
 }
 
 
 def __getattr__(name: str) -> Any:
     """Import public names when they are first used, so that ``import pathtemp`` is quick."""
     if name in _MODULES:
-        return import_module(f"pathtemp.{name}")
+        return import_module(f"pathtemp.{_MODULES[name]}")
     if name in _HOMES:
         return getattr(import_module(f"pathtemp.{_HOMES[name]}"), name)
     raise AttributeError(f"module 'pathtemp' has no attribute {name!r}")
@@ -83,6 +88,7 @@ __all__ = [
     "SamplingError",
     "baselines",
     "bayes_factor",
+    "bridge",
     "compare",
     "diagnose_margin",
     "divide_and_conquer",

@@ -17,10 +17,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from pathtemp._types import FloatArray, LogDensity
+from pathtemp.api.temper import temper
 from pathtemp.errors import InputError
-from pathtemp.fit import Fit
-from pathtemp.summary import with_error
-from pathtemp.tempering import temper
+from pathtemp.result.fit import Fit
+from pathtemp.result.summary import with_error
 from pathtemp.testing import Problem, cauchy_pair
 
 if TYPE_CHECKING:

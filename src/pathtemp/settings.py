@@ -7,12 +7,15 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from pathtemp.arguments import finite_array, positive_number, share, shown, whole_number, yes_or_no
+from pathtemp.api.arguments import finite_array, positive_number, share, shown, whole_number, yes_or_no
 from pathtemp.errors import InputError
 
 Marginal = Literal["balanced", "uniform", "constant-kl", "min-variance"]
 """How chains spend their time along the path, see :class:`Settings`."""
 
+
+Effort = Literal["auto", "light", "full"]
+"""How much a run does beside its gradients, see :class:`Settings`."""
 
 FEW_ROUNDS = 16
 """Rounds in a budget below which they are halved."""
@@ -44,13 +47,17 @@ class Settings:
     log_z_se
         Without a given budget: standard error of log z(1) at which a run may stop.
     rhat
-        Largest R-hat of the target draws, over groups of chains (see :mod:`pathtemp.grouping`).
+        Largest R-hat of the target draws, over groups of chains (see :mod:`pathtemp.result.grouping`).
     marginal
         Where on the path chains spend their time: "uniform" in a under the paper's link; "constant-kl", in proportion
         to sqrt(Var U), the length of the path; "min-variance", to sqrt(E U^2); "balanced", half uniform and half
         constant-kl.
     batch
         Chains evaluated at once; None for all. Bounds memory; does not change any chain's draws.
+    effort
+        "full" scans up to 131,072 draws of the base for modes, moves lam on a lattice of ``orbit`` points, and brings
+        some 4000 target draws; "light" scans 1024, moves on two points, and brings some 1500: a tenth of the density
+        evaluations. "auto" times the density at the start and takes "light" from 0.2 ms on. The fit says which it was.
     """
 
     chains: int = 64
@@ -66,8 +73,11 @@ class Settings:
     rhat: float = 1.05
     marginal: Marginal = "balanced"
     batch: int | None = None
+    effort: Effort = "auto"
 
     def __post_init__(self) -> None:
+        if not isinstance(self.effort, str) or self.effort not in get_args(Effort):
+            raise InputError(f"effort: it must be one of {', '.join(get_args(Effort))}, and is {shown(self.effort)}")
         if not isinstance(self.marginal, str) or self.marginal not in get_args(Marginal):
             raise InputError(
                 f"marginal: it must be one of {', '.join(get_args(Marginal))}, and is {shown(self.marginal)}"
@@ -115,9 +125,13 @@ class Settings:
         return replace(self, **changes)
 
 
+FEWEST_KEPT = 20
+"""Kept draws of a chain below which neither the warm-up nor standard errors of the paper's engine make sense."""
+
+
 @dataclass(frozen=True)
 class PaperSettings:
-    """The paper's own engine: joint NUTS on (theta, a), trapezoid, kernels, k-hat stop (sections 2.1, 2.2).
+    """The paper's own engine: joint NUTS on (theta, a), path sampling, kernels, k-hat stop (sections 2.1, 2.2).
 
     Parameters
     ----------
@@ -149,10 +163,24 @@ class PaperSettings:
     max_depth: int = 10
 
     def __post_init__(self) -> None:
-        # With kernels or grid points fewer than two there is no curve to fit, and R-hat takes four draws a half.
+        # With kernels or grid points fewer than two there is no curve to fit.
         _check_whole(self, chains=1, draws=8, adaptations=1, kernels=1, grid=2, max_depth=1)
         object.__setattr__(self, "khat", positive_number("khat", self.khat))
         object.__setattr__(self, "stop", yes_or_no("stop", self.stop))
+        if self.kept < FEWEST_KEPT:
+            raise InputError(
+                f"settings: draws={self.draws} over chains={self.chains} leaves a chain {self.kept} draws "
+                f"after warm-up; give at least {2 * FEWEST_KEPT} draws for each chain"
+            )
+
+    @property
+    def kept(self) -> int:
+        """Draws that a chain keeps of an adaptation.
+
+        >>> PAPER.kept
+        375
+        """
+        return self.draws // self.chains // 2
 
     def replace(self, **changes: Any) -> PaperSettings:
         """A copy with some fields changed."""

@@ -24,12 +24,12 @@ import numpy as np
 
 from pathtemp._types import FloatArray
 from pathtemp.errors import InputError
-from pathtemp.fit import Fit
 from pathtemp.frontends.stan import augment, augmented_data, cache_info, clear_cache, from_stan
 from pathtemp.frontends.stan.augment import MARK
 from pathtemp.frontends.stan.data import Data
 from pathtemp.frontends.stan.source import program_path
-from pathtemp.links import A_MAX, A_MIN, CubicLink
+from pathtemp.paths.links import A_MAX, A_MIN, CubicLink
+from pathtemp.result.fit import Fit
 from pathtemp.settings import PAPER
 
 __all__ = [
@@ -135,7 +135,7 @@ def path_sample(
     chains, seed, progress
         What the R package does not have: several chains, a seed for everything, a progress bar.
     """
-    from pathtemp.tempering import temper
+    from pathtemp.api.temper import temper
 
     if data_list is not None and data is not None:
         raise InputError("data_list: give either data_list or data, not both")

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import pathtemp as pt
-from pathtemp.checkpoint import keeper
-from pathtemp.model import Model
-from pathtemp.model import model as join
+from pathtemp.io import writer
+from pathtemp.model.model import Model
+from pathtemp.model.model import model as join
 from pathtemp.settings import Settings
 
 SMALL = Settings(chains=8, iterations=8, anneal_moves=2)
@@ -33,7 +33,7 @@ def run_keeping(
 ) -> tuple[pt.Fit, list[Path]]:
     """A fit, and copies of the checkpoint as it was after each round."""
     copies: list[Path] = []
-    write = keeper.write
+    write = writer.write
 
     def and_copy(place: Path, record: Any) -> None:
         write(place, record)
@@ -41,7 +41,7 @@ def run_keeping(
         shutil.copy(place, copies[-1])
 
     with monkeypatch.context() as patch:
-        patch.setattr(keeper, "write", and_copy)
+        patch.setattr(writer, "write", and_copy)
         place = folder / "run.nc"
         fit = pt.temper(model, progress=False, checkpoint=place, **options)
     return fit, copies

@@ -12,15 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from pathtemp.checkpoint import lock
-from pathtemp.checkpoint.file import new_place, place_of
-from pathtemp.checkpoint.lock import lock_of, working
 from pathtemp.errors import InputError
+from pathtemp.io import lock
+from pathtemp.io.checkpoint import new_place, place_of
+from pathtemp.io.lock import lock_of, working
 
 HOLDER = """
 import sys, time
 from pathlib import Path
-from pathtemp.checkpoint.lock import working
+from pathtemp.io.lock import working
 with working(Path(sys.argv[1])):
     print("mine", flush=True)
     sys.stdin.read()

@@ -19,12 +19,11 @@ from kept_runs import SMALL, assert_same, run_keeping, two_modes
 from tempered import NARROW, first_that, narrow
 
 import pathtemp as pt
-from pathtemp import atomic
-from pathtemp.checkpoint import state
-from pathtemp.checkpoint.carry_out import Continuation
-from pathtemp.checkpoint.file import before, read, read_last
-from pathtemp.model import Model
-from pathtemp.run import RoundRecord
+from pathtemp.engines.driver import Driver
+from pathtemp.io import atomic
+from pathtemp.io.checkpoint import before, read, read_last
+from pathtemp.model.model import Model
+from pathtemp.result.run import RoundRecord
 
 Kept = tuple[Model, pt.Fit, list[Path]]
 
@@ -70,18 +69,37 @@ def test_without_modes_and_without_a_budget(tmp_path: Path, monkeypatch: pytest.
         assert_same(fit, pt.resume(copy, model, progress=False))
 
 
+MADE_ANEW: dict[str, set[str]] = {
+    "Driver": {"progress", "_model", "_keep", "_interrupts"},
+    "TemperEngine": {"_model", "_plan", "_start"},
+    "Chains": {"model", "seed", "settings", "must_draw", "path", "full", "leapfrogs", "_start", "_seed", "_round"},
+    "ModeSearch": {"_model", "_seed", "_budget"},
+    "Search": {"path", "room"},
+    "Trace": {"_chains", "_shown"},
+    "Rows": {"most"},
+}
+"""Attributes that the model, the plan or a compilation gives again."""
+
+
+def persistent_parts(thing: Any) -> list[Any]:
+    """A thing whose class names its state, and all such things in it."""
+    if not hasattr(type(thing), "persistent_fields"):
+        return []
+    return [thing, *(part for name in thing.persistent_fields for part in persistent_parts(getattr(thing, name)))]
+
+
 def test_every_attribute_is_kept_or_made_anew(kept: Kept) -> None:
     model, _, copies = kept
     fit = pt.resume(copies[-1], model, progress=False)
-    assert isinstance(fit.continuation, Continuation)
-    outer = fit.continuation._run
-    inner: Any = outer._run  # type: ignore[union-attr]
-    things: list[Any] = [outer, inner, inner.engine, inner.trace, inner._trips, inner._early_visits]
-    things += [inner.engine.pool, outer._search]  # type: ignore[union-attr]
-    assert {type(thing) for thing in things} == set(state.KEPT)
-    for thing in things:
-        known = {*state.KEPT[type(thing)], *state.MADE_ANEW[type(thing)]}
-        assert set(vars(thing)) == known, type(thing).__name__
+    assert isinstance(fit.continuation, Driver)
+    parts = persistent_parts(fit.continuation)
+    assert set(MADE_ANEW) < {type(part).__name__ for part in parts}
+    for part in parts:
+        name = type(part).__name__
+        stored = {
+            field for field in part.persistent_fields if not isinstance(getattr(type(part), field, None), property)
+        }
+        assert set(vars(part)) == stored | MADE_ANEW.get(name, set()), name
 
 
 class Interrupting:
@@ -180,8 +198,8 @@ def record_with(old: str, new: str) -> Callable[[dict[str, np.ndarray]], None]:
 @pytest.mark.parametrize(
     "edit",
     [
-        record_with('"class": "Plan"', '"class": "Popen"'),
-        record_with('"most": 30000', '"most": "many"'),
+        record_with('"class": "TemperPlan"', '"class": "Popen"'),
+        record_with('"budget": 30000', '"budget": "many"'),
         record_with('"plan"', '"plans"'),
         record_with('"state"', '"stage"'),
         record_with("{", '{"list": [' * 100_000),
@@ -248,14 +266,14 @@ sys.path[:0] = [sys.argv[1] + "/../..", sys.argv[1] + "/.."]
 import conftest
 from tempered import NARROW, narrow
 import pathtemp as pt
-from pathtemp.checkpoint import keeper
+from pathtemp.io import writer
 
-write = keeper.write
+write = writer.write
 def and_say(place, record):
     write(place, record)
-    print(record["state"]["engine"]["counts"].gradients, flush=True)
+    print(record["state"]["engine"]["chains"]["counts"].gradients, flush=True)
 
-keeper.write = and_say
+writer.write = and_say
 pt.temper(narrow().model, seed=int(sys.argv[3]), progress=False, checkpoint=sys.argv[2], **NARROW)
 """
 
@@ -272,5 +290,5 @@ def test_a_killed_run_goes_on(kept: Kept, tmp_path: Path) -> None:
         assert all(told), f"the child ended by itself with status {child.wait()}"
         child.send_signal(signal.SIGKILL)
         told += child.stdout.readlines()
-    assert read_last(place)["state"]["engine"]["counts"].gradients >= int(told[-1])
+    assert read_last(place)["state"]["engine"]["chains"]["counts"].gradients >= int(told[-1])
     assert_same(whole, pt.resume(place, model, progress=False))

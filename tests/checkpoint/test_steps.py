@@ -21,8 +21,8 @@ from tempered import PAPER_MARGIN, easy, neck
 from test_resume import Interrupting
 
 import pathtemp as pt
-from pathtemp.checkpoint import keeper
-from pathtemp.checkpoint.file import before, read_last
+from pathtemp.io import writer
+from pathtemp.io.checkpoint import before, read_last
 from pathtemp.settings import PAPER, Settings
 from pathtemp.testing import beta_binomial
 from pathtemp.testing.calibration import assert_scores
@@ -110,7 +110,7 @@ def kept(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     """A run of each kind, and copies of its checkpoint as it was after each round."""
     kind, folder = KINDS[request.param], tmp_path_factory.mktemp("kept")
     copies: list[Path] = []
-    write = keeper.write
+    write = writer.write
 
     def and_copy(place: Path, record: Any) -> None:
         write(place, record)
@@ -118,7 +118,7 @@ def kept(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         shutil.copy(place, copies[-1])
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(keeper, "write", and_copy)
+        patch.setattr(writer, "write", and_copy)
         fit = kind.begin(checkpoint=folder / "run.nc")
     same(fit, finished(request.param))
     return kind, fit, copies
@@ -223,9 +223,9 @@ def test_errors_shrink_honestly_as_a_margin_is_extended() -> None:
 @pytest.mark.parametrize(
     ("how", "message"),
     [
-        ({"budget": 10}, "extend: budget must be 160 gradient evaluations at least"),
-        ({"draws": 10}, "extend: give budget= alone"),
-        ({}, "extend: give budget= alone"),
+        ({"budget": 10}, "extend: budget must be 176 gradient evaluations at least"),
+        ({"draws": 10}, "extend: give budget=; that is what this run can"),
+        ({}, "extend: give draws= for each chain, or budget="),
     ],
 )
 def test_extensions_that_are_refused(how: dict[str, Any], message: str) -> None:
@@ -266,14 +266,14 @@ sys.path[:0] = [sys.argv[1] + "/../..", sys.argv[1] + "/..", sys.argv[1]]
 import conftest
 from pathlib import Path
 from test_steps import KINDS
-from pathtemp.checkpoint import keeper
+from pathtemp.io import writer
 
-write = keeper.write
+write = writer.write
 def and_say(place, record):
     write(place, record)
-    print(record["state"]["walk"]["rounds"], flush=True)
+    print(record["state"]["engine"]["chains"]["rounds"], flush=True)
 
-keeper.write = and_say
+writer.write = and_say
 KINDS["margin"].begin(checkpoint=Path(sys.argv[2]))
 """
 
@@ -288,5 +288,5 @@ def test_a_killed_run_along_a_margin_goes_on(tmp_path: Path) -> None:
         told = [child.stdout.readline() for _ in range(5)]
         child.send_signal(signal.SIGKILL)
         told += child.stdout.readlines()
-    assert read_last(place)["state"]["walk"]["rounds"] >= int(told[-1])
+    assert read_last(place)["state"]["engine"]["chains"]["rounds"] >= int(told[-1])
     same(finished("margin"), KINDS["margin"].again(place))

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import betaln, gammaln
 
 from pathtemp._types import FloatArray
-from pathtemp.links import CubicLink
+from pathtemp.paths.links import CubicLink
 
 PRECISIONS = np.array([1.0, 2.0, 4.0, 8.0, 16.0])
 OSCILLATOR_LOG_Z = -0.5 * np.log(PRECISIONS)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from pathtemp.engines.default.learner import fit_prior, path_length, spread_of_delta
 from pathtemp.errors import SamplingError
 from pathtemp.estimators.mbar import mbar, mbar_se
-from pathtemp.learner import fit_prior, path_length, spread_of_delta
-from pathtemp.links import metric_nodes
+from pathtemp.paths.links import metric_nodes
 from pathtemp.testing.calibration import ENOUGH, assert_scores
 
 SHARE = 0.05

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pathtemp.model import Model
+from pathtemp.model.model import Model
 from pathtemp.testing.calibration import assert_close
 
 

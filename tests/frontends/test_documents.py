@@ -14,7 +14,7 @@ from arviz_stats import loo, summary
 from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
 
-from pathtemp.fit import Fit
+from pathtemp.result.fit import Fit
 from pathtemp.testing.calibration import assert_close
 
 DOCS = Path(__file__).parents[2] / "docs"

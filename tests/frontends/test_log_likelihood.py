@@ -21,9 +21,9 @@ from numpyro.infer import MCMC, NUTS
 from scipy import stats
 
 import pathtemp as pt
-from pathtemp.draws import draws_dataset, log_likelihood_dataset
 from pathtemp.errors import InputError
-from pathtemp.model import model as plain_model
+from pathtemp.model.model import model as plain_model
+from pathtemp.result.draws import draws_dataset, log_likelihood_dataset
 
 SLOW = pytest.mark.programs_full
 PYMC = ["regression", "hierarchical", "ordinal", "correlated", "censored", "mixture", "time_series", "missing_values"]

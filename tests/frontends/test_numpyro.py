@@ -24,8 +24,8 @@ from numpyro_models import MODELS, regression
 from scipy import stats
 
 import pathtemp as pt
-from pathtemp.draws import draws_dataset
 from pathtemp.errors import InputError, MissingExtraError
+from pathtemp.result.draws import draws_dataset
 
 ENUMERATED = {"enumerated_mixture", "spike_and_slab", "hidden_markov"}
 QUICK = {"hierarchical", "spike_and_slab"}

@@ -24,11 +24,11 @@ from pymc_models import MODELS
 from scipy import special, stats
 
 import pathtemp as pt
-from pathtemp.draws import draws_dataset
 from pathtemp.errors import InputError, MissingExtraError
 from pathtemp.frontends.pymc_prior import jax_forward
 from pathtemp.frontends.pymc_samplers import SAMPLERS
 from pathtemp.frontends.pymc_special import erfcx
+from pathtemp.result.draws import draws_dataset
 from pathtemp.testing.calibration import FALSE_ALARM
 
 QUICK = {"hierarchical"}

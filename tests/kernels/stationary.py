@@ -18,12 +18,12 @@ from scipy.special import logsumexp
 from pathtemp._types import Array, FloatArray, Key
 from pathtemp.kernels.lam_given_theta import PseudoPrior
 from pathtemp.kernels.transport import Transport
-from pathtemp.layout import Layout
-from pathtemp.links import BASE_END, TARGET_START, MetricLink
-from pathtemp.model import Model
+from pathtemp.model.layout import Layout
+from pathtemp.model.model import Model
 from pathtemp.modes.local import from_covariance
 from pathtemp.modes.mixture_base import mixture_base
 from pathtemp.paths.geometric import GeometricPath
+from pathtemp.paths.links import BASE_END, TARGET_START, MetricLink
 from pathtemp.testing import Problem, beta_binomial, gaussian_mixture
 from pathtemp.testing.calibration import FALSE_ALARM
 

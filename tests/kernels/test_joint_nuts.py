@@ -14,9 +14,9 @@ from scipy import stats
 from stationary import ACCEPTED, QUICK, REFUSED, Plant, uniforms_p_value, with_bugs
 
 from pathtemp.kernels import joint_nuts
-from pathtemp.links import CubicLink
 from pathtemp.paths.geometric import GeometricPath
-from pathtemp.pseudoprior import Kernels
+from pathtemp.paths.links import CubicLink
+from pathtemp.paths.pseudoprior import Kernels
 
 CENTRE, SD, LOG_SCALE = np.array([1.5, -0.6]), np.array([0.5, 1.4]), 0.7
 LOG_C = Kernels.fit(np.linspace(0, 1, 50), 1.5 * np.linspace(0, 1, 50) - 3.0 * np.linspace(0, 1, 50) ** 2, kernels=2)

@@ -27,7 +27,7 @@ from stationary import (
 from pathtemp.kernels import lam_along_orbit
 from pathtemp.kernels.lam_given_theta import PseudoPrior
 from pathtemp.kernels.transport import Transport
-from pathtemp.links import unit
+from pathtemp.paths.links import unit
 
 WINDOWS = (1.0, 0.5, 0.25, 0.125)
 

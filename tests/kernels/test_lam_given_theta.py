@@ -14,8 +14,8 @@ from stationary import ACCEPTED, CHAINS, QUICK, REFUSED, SLOW, Plant, exact_draw
 
 from pathtemp.kernels import lam_given_theta
 from pathtemp.kernels.lam_given_theta import PseudoPrior
-from pathtemp.links import BASE_END, TARGET_START, MetricLink
 from pathtemp.paths.geometric import LOG_ZERO, delta
+from pathtemp.paths.links import BASE_END, TARGET_START, MetricLink
 
 NODES = np.array([0.0, 0.05, 0.1, 0.4, 0.45, 1.0])
 LOG_C = np.array([0.3, -1.0, -1.2, -3.0, -2.5, -4.0])

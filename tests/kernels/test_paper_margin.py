@@ -14,10 +14,10 @@ import pytest
 from scipy import stats
 from stationary import ACCEPTED, QUICK, REFUSED, Plant, uniforms_p_value, with_bugs
 
-from pathtemp.layout import Layout
+from pathtemp.kernels import margin_nuts as paper
+from pathtemp.model.layout import Layout
 from pathtemp.paths.margin import Margin, MarginLogQ, SolvedCoordinate
-from pathtemp.pseudoprior import Kernels, PiecewiseLinear
-from pathtemp.walk import paper
+from pathtemp.paths.pseudoprior import Kernels, PiecewiseLinear
 
 CHAINS, KEPT = 10_000, 6
 LOW, HIGH, SD = -4.0, 4.0, 0.8
@@ -45,7 +45,7 @@ class HeldWarmUp(NamedTuple):
 
     def run(self, key: jax.Array, position: jax.Array, count: int) -> Any:
         held = {"step_size": jnp.asarray(0.6), "inverse_mass_matrix": jnp.array([0.6, 0.5])}
-        return (blackjax.nuts.init(position, self.joint), held), jnp.zeros(count, int)
+        return (blackjax.nuts.init(position, self.joint), held), (jnp.zeros(count, int), jnp.zeros(count, bool))
 
 
 @cache
@@ -56,7 +56,7 @@ def program(plants: Sequence[Plant] = ()) -> Callable[..., paper.ChainDraws]:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(blackjax, "window_adaptation", lambda _kernel, joint, **_options: HeldWarmUp(joint))
             log_q = MarginLogQ(log_target, COORDINATES)
-            return paper._adaptation(log_q, (LOW, HIGH), KEPT, max_depth=4)(*arguments)  # type: ignore[arg-type]
+            return paper.make_adaptation(log_q, (LOW, HIGH), KEPT, max_depth=4)(*arguments)  # type: ignore[arg-type]
 
     return jax.jit(with_bugs(adaptation, plants), compiler_options=QUICK)
 

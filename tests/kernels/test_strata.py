@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pathtemp.kernels import lam_given_theta, strata
-from pathtemp.links import fold
+from pathtemp.paths.links import fold
 
 CELLS = 20
 

@@ -32,8 +32,8 @@ from pathtemp.kernels.legs import Legs, LegTransport
 from pathtemp.kernels.rejected import kinds
 from pathtemp.kernels.transport import AffineMap, Transport
 from pathtemp.kernels.transported_hmc import ChainState, KernelParameters, Step
-from pathtemp.links import BASE_END, TARGET_START, MetricLink
 from pathtemp.paths.geometric import GeometricPath
+from pathtemp.paths.links import BASE_END, TARGET_START, MetricLink
 from pathtemp.testing.calibration import assert_close
 
 POINTS = 6

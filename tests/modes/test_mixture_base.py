@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pathtemp.evaluate import energies_of, exact_draws
+from pathtemp.model.evaluate import energies_of, exact_draws
 from pathtemp.modes.local import Local, from_covariance
 from pathtemp.modes.mixture_base import MixtureBase, MixtureSampler, inflation, mixture_base
 from pathtemp.paths.geometric import GeometricPath
@@ -68,7 +68,7 @@ def test_draws_follow_the_density(heavy: bool) -> None:
 
 
 def test_other_modes_compile_nothing() -> None:
-    from pathtemp.compilation import _programs
+    from pathtemp.kernels.compilation import _programs
 
     _, sample = build(heavy=False)
     exact_draws(sample, seed=0, stream=0, count=1)

@@ -14,14 +14,15 @@ import pytest
 from jax.scipy.stats import cauchy, norm
 from scipy import stats
 
-from pathtemp import compilation, testing
-from pathtemp.bases import Automatic
-from pathtemp.checkpoint.cover import cover_of, with_kept_cover
-from pathtemp.codec import decode, encode
+from pathtemp import testing
 from pathtemp.errors import InputError
-from pathtemp.evaluate import energies_of, exact_draws
-from pathtemp.layout import Layout
-from pathtemp.model import Model
+from pathtemp.io.codec import decode, encode
+from pathtemp.io.found_base import cover_of, with_kept_cover
+from pathtemp.kernels import compilation
+from pathtemp.model.bases import Automatic
+from pathtemp.model.evaluate import energies_of, exact_draws
+from pathtemp.model.layout import Layout
+from pathtemp.model.model import Model
 from pathtemp.modes.cover import CoverSampler, cover_of_law
 from pathtemp.modes.local import from_covariance
 from pathtemp.modes.mixture_base import mixture_base

@@ -14,13 +14,14 @@ from scipy import stats
 from tempered import NARROW, first_that, narrow
 
 import pathtemp as pt
-from pathtemp.checkpoint.carry_out import Continuation
-from pathtemp.checkpoint.file import before
+from pathtemp.engines.default import modes as modes_stage
+from pathtemp.engines.default.engine import TemperEngine
+from pathtemp.engines.driver import Driver
 from pathtemp.errors import InputError
-from pathtemp.modes import gates
-from pathtemp.modes import run as modes_run
-from pathtemp.run import Check
+from pathtemp.io.checkpoint import before
+from pathtemp.result.run import Check
 from pathtemp.testing.calibration import ENOUGH, FALSE_ALARM, assert_close, assert_rate, assert_scores
+from pathtemp.verdict import modes as gates
 
 
 def temper(seed: int = 0, **options: Any) -> pt.Fit:
@@ -118,7 +119,7 @@ def near() -> pt.testing.Problem:
 @pytest.mark.slow
 def test_a_mode_met_between_rounds_is_added(monkeypatch: pytest.MonkeyPatch) -> None:
     """The search knows the broad mode alone; chains started from base draws near the narrow one meet it."""
-    monkeypatch.setattr(modes_run, "find_modes", start_at_the_broad_mode)
+    monkeypatch.setattr(modes_stage, "find_modes", start_at_the_broad_mode)
     found = pt.temper(near().model, budget=60_000, chains=32, seed=1, progress=False)
     # Chains that start from base draws near the narrow mode are several of 32 in each of the rounds that are looked at.
     assert sorted(found.modes.found_by) == ["base", "draws"]
@@ -135,8 +136,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def late(place: Path) -> pt.Fit:
     """A run whose search knows the broad mode alone, and which looks at its draws only at the end."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(modes_run, "find_modes", start_at_the_broad_mode)
-        patch.setattr(modes_run, "LOOK_AT", ())
+        patch.setattr(modes_stage, "find_modes", start_at_the_broad_mode)
+        patch.setattr(modes_stage, "LOOK_AT", ())
         return pt.temper(near().model, budget=30_000, chains=32, seed=1, progress=False, checkpoint=place)
 
 
@@ -156,9 +157,8 @@ def test_a_mode_met_too_late_is_told(late: pt.Fit) -> None:
 
 
 def test_asking_changes_nothing(late: pt.Fit) -> None:
-    assert isinstance(late.continuation, Continuation)
-    run = late.continuation._run
-    first, second = run.result(), run.result()
+    assert isinstance(late.continuation, Driver)
+    first, second = (late.continuation.engine.fit(late.history) for _ in range(2))
     assert first.counts == second.counts == late.counts
     assert repr(first.diagnostics.checks) == repr(second.diagnostics.checks) == repr(late.diagnostics.checks)
     assert repr(first.modes) == repr(second.modes) == repr(late.modes)
@@ -174,12 +174,12 @@ def test_it_goes_on_from_before_and_after_the_look(late: pt.Fit, place: Path, tm
 
 
 def test_a_look_is_made_once_for_the_rounds_there_are(late: pt.Fit, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert isinstance(late.continuation, Continuation)
-    run = late.continuation._run
-    assert isinstance(run, modes_run.ModesRun)
+    assert isinstance(late.continuation, Driver)
+    engine = late.continuation.engine
+    assert isinstance(engine, TemperEngine)
     looked: list[float] = []
-    monkeypatch.setattr(modes_run.ModesRun, "_look", lambda self, theta, room: looked.append(room) or [])
-    run._look_at_draws()
+    monkeypatch.setattr(modes_stage.ModeSearch, "_look", lambda self, theta, room, *_: looked.append(room) or [])
+    assert not engine.finish(late.continuation, 1e6)
     assert looked == []
 
 
@@ -201,7 +201,7 @@ def test_a_run_that_knew_the_mode_is_left_alone() -> None:
 
 @pytest.mark.slow
 def test_a_point_near_a_mode_may_be_given(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(modes_run, "find_modes", start_at_the_broad_mode)
+    monkeypatch.setattr(modes_stage, "find_modes", start_at_the_broad_mode)
     modes = temper(modes=[[7.9, 0.1]]).modes
     assert sorted(modes.found_by) == ["base", "given"]
 

@@ -82,7 +82,7 @@ def test_one_mode_costs_little() -> None:
 @pytest.mark.parametrize("make", [pytest.param(testing.flower, marks=SLOW), testing.funnel])
 def test_ridges_and_unbounded_densities_are_given_up_early(make) -> None:
     search = searched(make())
-    assert search.hopeless
+    assert search.without_list
     assert search.counts.gradients < 3000
 
 
@@ -100,7 +100,7 @@ def test_far_starts_do_not_veto_what_near_ones_found() -> None:
     assert search.starts == 63
     assert len(search.modes) == 1
     assert search.modes[0].starts <= 40
-    assert not search.hopeless
+    assert not search.without_list
 
 
 def test_an_end_on_a_slope_is_led_to_the_top() -> None:
@@ -118,7 +118,7 @@ def test_an_end_on_a_slope_is_led_to_the_top() -> None:
     # One in a few hundred does not end within its leg; not one would be joined to the top were slopes given up.
     assert len(search.modes) == 1
     assert search.modes[0].starts >= 24
-    assert not search.hopeless
+    assert not search.without_list
     z = (search.modes[0].law.centre - top) @ turn / widths
     np.testing.assert_allclose(z, 0.0, atol=0.1)
 

@@ -7,14 +7,11 @@ import sys
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
 
 import pytest
 from synthetic import FAILED, cauchy_fit, fit_of, odd_model
 
 import pathtemp as pt
-from pathtemp import diagnostics
-from pathtemp.report.meaning import MEANING
 from pathtemp.report.page import page, small
 
 EVIL = ("</script><script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "../../etc/passwd")
@@ -117,21 +114,6 @@ def test_it_is_written_whole_or_not(tmp_path: Path) -> None:
         cauchy_fit().report(tmp_path / "no" / "r.html")
     with pytest.raises(pt.InputError, match="is a folder"):
         cauchy_fit().report(tmp_path)
-
-
-def test_every_gate_has_a_meaning() -> None:
-    source = "".join(Path(str(module.__file__)).read_text() for module in _with_gates())
-    gates = set(re.findall(r'Check\("([^"]+)"', source))
-    assert len(gates) > 12
-    assert not gates - set(MEANING)
-
-
-def _with_gates() -> list[Any]:
-    from pathtemp import paper_verdict, verdict
-    from pathtemp.modes import gates
-    from pathtemp.walk import verdict as walks
-
-    return [diagnostics, verdict, paper_verdict, gates, walks]
 
 
 def test_bare_fits_have_a_page() -> None:

@@ -27,6 +27,9 @@ from pathtemp.testing import (
     logistic_regression,
     mixture_1d,
     paper_mixture,
+    ridge,
+    rosenbrock,
+    shell,
     unidentifiable_coin,
     uniform_supports,
     unknown_scale_regression,
@@ -36,6 +39,21 @@ from pathtemp.testing.eight_schools import EFFECT, STDERR
 from pathtemp.testing.regression import simulate
 
 LAMS = np.array([0.0, 0.03, 0.4, 0.9, 1.0])
+
+
+def test_evidences_of_curved_targets_by_plain_monte_carlo() -> None:
+    rng = np.random.default_rng(0)
+    square, cube = rng.uniform(-5.0, 5.0, size=(400_000, 2)), rng.uniform(size=(1_000_000, 2))
+    radius = np.linalg.norm(3.0 * rng.normal(size=(400_000, 5)), axis=1)
+    for problem, log_likelihood in (
+        (rosenbrock(), -((1.0 - square[:, 0]) ** 2) - 100.0 * (square[:, 1] - square[:, 0] ** 2) ** 2),
+        (ridge(1000, 300), stats.binom.logpmf(300, 1000, cube.prod(axis=1))),
+        (shell(5), -0.5 * ((radius - 3.0) / 0.1) ** 2),
+    ):
+        likelihood = np.exp(log_likelihood)
+        error = likelihood.std() / np.sqrt(len(likelihood))
+        assert error < 0.03 * likelihood.mean()
+        assert_close(likelihood.mean(), np.exp(problem.log_z_end), error)
 
 
 def derivative(axis: np.ndarray) -> np.ndarray:

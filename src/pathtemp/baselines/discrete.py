@@ -2,31 +2,33 @@
 
 from __future__ import annotations
 
-import time
-from dataclasses import replace
-from typing import Literal, NamedTuple
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from pathtemp._types import FloatArray
-from pathtemp.arguments import a_kind_of
+from pathtemp.api.arguments import a_kind_of
 from pathtemp.baselines.ladder import LadderDraws, LadderState, adaptation, first_state
 from pathtemp.baselines.occupancy import occupancy
 from pathtemp.baselines.verdict import diagnose
-from pathtemp.compilation import compiled_once, use_compilation_cache
-from pathtemp.curve import LogZ
+from pathtemp.engines.driver import carry_out
+from pathtemp.engines.paper.verdict import tours
+from pathtemp.engines.progress import Silent
+from pathtemp.engines.protocol import Engine, Host, Line, Schedule
 from pathtemp.errors import InputError
 from pathtemp.estimators.estimate import Estimate
 from pathtemp.estimators.rao_blackwell import rao_blackwell
-from pathtemp.fit import Fit
-from pathtemp.inputs import check_model, starts
-from pathtemp.links import CubicLink
-from pathtemp.model import Model
-from pathtemp.paper_verdict import tours
+from pathtemp.kernels.compilation import compiled_once, use_compilation_cache
+from pathtemp.model.inputs import check_model, starts
+from pathtemp.model.model import Model
 from pathtemp.paths.geometric import LOG_ZERO, GeometricPath
-from pathtemp.run import Counts, RoundRecord, Run
+from pathtemp.paths.links import CubicLink
+from pathtemp.result.curve import LogZ
+from pathtemp.result.fit import Fit
+from pathtemp.result.run import Counts, Rejections, RoundRecord, Run
 from pathtemp.seeds import seed_word
 from pathtemp.settings import LADDER, LadderSettings
 
@@ -87,40 +89,104 @@ def discrete_tempering(
     a_kind_of("model", model, Model, "a model from a front end, or a pt.Model")
     a_kind_of("settings", settings, LadderSettings, "pt.settings.LADDER or a copy")
     use_compilation_cache()
-    word, begin = seed_word(seed), time.perf_counter()
-    ladder = np.array(settings.ladder)
-    states = _first_states(model, word, settings)
-    path = GeometricPath(model.log_base, model.log_target)
-    static = (path, settings.draws, settings.moves, settings.leapfrogs, settings.acceptance)
-    log_c: FloatArray = np.zeros(len(ladder))
-    program, compiling = compiled_once(adaptation, static, (np.uint32(0), np.uint32(0), states, ladder, log_c))
-
-    history: list[RoundRecord] = []
-    counts = Counts(0, settings.chains)
-    for index in range(settings.adaptations):
-        states, sampled = jax.device_get(program(np.uint32(word), np.uint32(index), states, ladder, log_c))
-        gradients = int(np.sum(sampled.gradients))
-        counts = counts + Counts(gradients, settings.chains * settings.draws * (settings.moves + 1))
-        trace = _kept(sampled, ladder)
-        estimates = _estimates(trace, log_c, ladder)
-        curve = LogZ(ladder, estimates[update].mean, estimates[update].stderr)
-        history.append(_record(trace, curve, counts))
-        log_c = curve.mean
-    run = Run(
-        target=_at(trace, len(ladder) - 1),
-        base=_at(trace, 0),
-        a=np.array(CubicLink().inverse(jnp.asarray(trace.lam))),
-        lam=trace.lam,
-        delta=trace.delta,
-        theta0=trace.theta[..., 0],
-        log_z=curve,
-        history=tuple(history),
-        diagnostics=diagnose(trace, _at(trace, len(ladder) - 1), ladder, estimates, update=update),
-        counts=counts,
-        seconds={"compile": compiling, "adapt": time.perf_counter() - begin - compiling},
-    )
     named = replace(model, name=f"{model.name} (discrete tempering, {update.replace('_', '-')})")
-    return Fit.from_run(run, named, seed=seed, settings=settings)
+    plan = LadderPlan(seed, settings, update)
+    return carry_out(LadderEngine(named, plan), plan, named, Silent(), None)
+
+
+@dataclass(frozen=True)
+class LadderPlan:
+    """A run of discrete tempering as it was asked for; see :func:`discrete_tempering`."""
+
+    seed: int
+    settings: LadderSettings
+    update: Update
+    budget: float | None = None
+
+
+class LadderEngine(Engine):
+    """Gibbs on a ladder, each adaptation from where the chains stopped; see :func:`discrete_tempering`."""
+
+    extended_by: ClassVar[tuple[str, ...]] = ()
+    settled: bool = False
+
+    def __init__(self, model: Model, plan: LadderPlan) -> None:
+        self._model, self._plan, settings = model, plan, plan.settings
+        self._ladder = np.array(settings.ladder)
+        self.log_c: FloatArray = np.zeros(len(self._ladder))
+        self.adaptations = 0
+        self.counts, self.rejected = Counts(0, settings.chains), Rejections()
+        self.seconds = {"compile": 0.0, "adapt": 0.0}
+        self.trace: Trace
+        self.estimates: dict[str, Estimate]
+
+    @property
+    def round_gradients(self) -> float:
+        """Gradient evaluations of an adaptation on average."""
+        settings = self._plan.settings
+        return settings.chains * settings.draws * settings.moves * (settings.leapfrogs + 1) / 2
+
+    def schedule(self, budget: float | None) -> Schedule:
+        """All adaptations."""
+        most = float("inf") if budget is None else budget
+        return Schedule(most=most, adaptations=self._plan.settings.adaptations, freezes=False)
+
+    def prepare(self, host: Host) -> None:
+        """Put the chains at draws of the base."""
+        self.states = _first_states(self._model, seed_word(self._plan.seed), self._plan.settings)
+
+    def compile(self) -> None:
+        """Compile one adaptation."""
+        settings = self._plan.settings
+        path = GeometricPath(self._model.log_base, self._model.log_target)
+        static = (path, settings.draws, settings.moves, settings.leapfrogs, settings.acceptance)
+        arguments = (np.uint32(0), np.uint32(0), self.states, self._ladder, self.log_c)
+        self._program, seconds = compiled_once(adaptation, static, arguments)
+        self.seconds["compile"] += seconds
+
+    def round(self) -> LadderDraws:
+        """One adaptation of all chains."""
+        words = np.uint32(seed_word(self._plan.seed)), np.uint32(self.adaptations)
+        self.states, sampled = jax.device_get(self._program(*words, self.states, self._ladder, self.log_c))
+        self.adaptations += 1
+        drawn: LadderDraws = sampled
+        return drawn
+
+    def adapt(self, record: LadderDraws, number: int, *, last: bool) -> Line:
+        """Estimate log z from this adaptation alone, and set c <- z."""
+        settings = self._plan.settings
+        densities = settings.chains * settings.draws * (settings.moves + 1)
+        self.counts = self.counts + Counts(int(np.sum(record.gradients)), densities)
+        self.rejected = self.rejected + Rejections(zero=int(np.sum(record.rejections)), evaluations=densities)
+        self.trace = _kept(record, self._ladder)
+        self.estimates = _estimates(self.trace, self.log_c, self._ladder)
+        curve = self._curve()
+        self.log_c = curve.mean
+        return Line("adapt", curve, int(tours(self.trace.lam).sum()), float(self.trace.acceptance.mean()))
+
+    def _curve(self) -> LogZ:
+        estimate = self.estimates[self._plan.update]
+        return LogZ(self._ladder, estimate.mean, estimate.stderr)
+
+    def fit(self, history: tuple[RoundRecord, ...]) -> Fit:
+        """What the last adaptation gives."""
+        trace, top = self.trace, len(self._ladder) - 1
+        run = Run(
+            target=_at(trace, top),
+            base=_at(trace, 0),
+            a=np.array(CubicLink().inverse(jnp.asarray(trace.lam))),
+            lam=trace.lam,
+            delta=trace.delta,
+            theta0=trace.theta[..., 0],
+            log_z=self._curve(),
+            history=history,
+            diagnostics=diagnose(
+                trace, _at(trace, top), self.estimates, update=self._plan.update, rejected=self.rejected
+            ),
+            counts=self.counts,
+            seconds=dict(self.seconds),
+        )
+        return Fit.from_run(run, self._model, seed=self._plan.seed, settings=self._plan.settings)
 
 
 def _first_states(model: Model, seed: int, settings: LadderSettings) -> LadderState:
@@ -136,7 +202,7 @@ def _first_states(model: Model, seed: int, settings: LadderSettings) -> LadderSt
 def _kept(sampled: LadderDraws, ladder: FloatArray) -> Trace:
     """The second half of the draws."""
     half = sampled.rung.shape[1] // 2
-    theta, rung, energies, acceptance, _ = (np.asarray(x)[:, half:] for x in sampled)
+    theta, rung, energies, acceptance = (np.asarray(x)[:, half:] for x in sampled[:4])
     with np.errstate(invalid="ignore"):
         delta = np.maximum(energies[..., 1], LOG_ZERO) - energies[..., 0]
     return Trace(theta, rung, ladder[rung], np.where(delta < 0.5 * LOG_ZERO, -np.inf, delta), acceptance, energies)
@@ -153,19 +219,6 @@ def _estimates(trace: Trace, log_c: FloatArray, ladder: FloatArray) -> dict[str,
         "importance": occupancy(trace.rung.ravel(), log_c, at=ladder, groups=group),
         "rao_blackwell": rao_blackwell(log_q, log_c, at=ladder, groups=group),
     }
-
-
-def _record(trace: Trace, curve: LogZ, counts: Counts) -> RoundRecord:
-    return RoundRecord(
-        phase="adapt",
-        gradients=counts.gradients,
-        tours=int(tours(trace.lam).sum()),
-        log_z=float(curve.mean[-1]),
-        log_z_se=float(curve.stderr[-1]),
-        khat=float("nan"),
-        acceptance=float(trace.acceptance.mean()),
-        curve=curve,
-    )
 
 
 def _at(trace: Trace, rung: int) -> FloatArray:

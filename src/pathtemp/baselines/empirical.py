@@ -9,12 +9,12 @@ import numpy as np
 
 from pathtemp._types import FloatArray
 from pathtemp.baselines.continuous import check_given, continuous_tempering
-from pathtemp.curve import LogZ
-from pathtemp.fit import Fit
-from pathtemp.links import A_MAX, A_MIN
-from pathtemp.model import Model
-from pathtemp.paper_trace import PaperTrace, path_nodes
-from pathtemp.pseudoprior import Kernels, PseudoPrior
+from pathtemp.engines.paper.trace import PaperTrace, path_nodes
+from pathtemp.model.model import Model
+from pathtemp.paths.links import A_MAX, A_MIN
+from pathtemp.paths.pseudoprior import Kernels, PseudoPrior
+from pathtemp.result.curve import LogZ
+from pathtemp.result.fit import Fit
 from pathtemp.settings import PAPER, PaperSettings
 
 CELLS = 20
@@ -51,11 +51,16 @@ def empirical_tempering(model: Model, *, seed: int = 0, settings: PaperSettings 
         last = traces[-1]
         return empirical_curve(last.folded, log_c, last.group, at=at, lam=grid)
 
-    def prior(curve: LogZ | None) -> Kernels:
+    def prior(curve: LogZ | None, _: Sequence[PaperTrace]) -> Kernels:
         return Kernels.fit(grid, np.zeros(len(grid)) if curve is None else curve.mean, kernels=settings.kernels)
 
     return continuous_tempering(
-        model, estimate, prior, method="empirical tempering", estimator="empirical", seed=seed, settings=settings
+        model,
+        estimate=estimate,
+        prior=prior,
+        named=("empirical tempering", "empirical"),
+        seed=seed,
+        settings=settings,
     )
 
 
@@ -73,7 +78,7 @@ def empirical_curve(
     at, lam
         Positions in a between the flat ends, and lam there, at which the curve is wanted.
 
-    >>> from pathtemp.pseudoprior import PiecewiseLinear
+    >>> from pathtemp.paths.pseudoprior import PiecewiseLinear
     >>> flat = PiecewiseLinear.fit([0.0, 1.0], [0.0, 0.0])
     >>> a = (np.arange(1000) + 0.5) / 1000
     >>> at, lam = path_nodes(2)

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from pathtemp._types import Array, Key
 from pathtemp.kernels.hmc import acceptance, propose
 from pathtemp.paths.geometric import GeometricPath, log_density
+from pathtemp.seeds import round_key
 
 FIRST_STEP = 0.5
 """Step size of HMC before any was learned."""
@@ -25,13 +26,17 @@ class LadderState(NamedTuple):
 
 
 class LadderDraws(NamedTuple):
-    """Draws of one chain: theta (n, dim), rung (n,), energies (n, 2), mean acceptance (n,) and gradients spent (n,)."""
+    """Draws of one chain: theta (n, dim), rung (n,), energies (n, 2), mean acceptance (n,).
+
+    With them, for each draw, the gradients spent and the proposals without density, (n,).
+    """
 
     theta: Array
     rung: Array
     energies: Array
     acceptance: Array
     gradients: Array
+    rejections: Array
 
 
 Moving = tuple[Array, Array, Array, Array]
@@ -75,25 +80,26 @@ def sweep(
     rung = jax.random.categorical(rung_key, log_density(energies, ladder) - log_c)
     lam = ladder[rung]
 
-    def move(carry: Moving, key: Key) -> tuple[Moving, tuple[Array, Array]]:
+    def move(carry: Moving, key: Key) -> tuple[Moving, tuple[Array, Array, Array]]:
         theta, energies, log_step, updates = carry
         momentum_key, steps_key, accept_key = jax.random.split(key, 3)
         momentum = jax.random.normal(momentum_key, theta.shape)
         steps = jax.random.randint(steps_key, (), 1, leapfrogs + 1)
         end = propose(momentum, theta, _AsItIs(), lambda x: path.gradient(x, lam), jnp.exp(log_step), steps)
         there = path.energies(end.theta)
-        probability = acceptance(log_density(there, lam) - log_density(energies, lam) + end.kinetic_fall)
+        proposed = log_density(there, lam)
+        probability = acceptance(proposed - log_density(energies, lam) + end.kinetic_fall)
         accepted = jax.random.uniform(accept_key) < probability
         theta, energies = jnp.where(accepted, end.theta, theta), jnp.where(accepted, there, energies)
         log_step = log_step + learn * (probability - target) * (1.0 + updates) ** -0.6
-        return (theta, energies, log_step, updates + learn), (probability, steps)
+        return (theta, energies, log_step, updates + learn), (probability, steps, ~jnp.isfinite(proposed))
 
     start = (state.theta, energies, state.log_step[rung], state.updates[rung])
-    (theta, energies, log_step, updates), (probability, steps) = jax.lax.scan(
+    (theta, energies, log_step, updates), (probability, steps, rejected) = jax.lax.scan(
         move, start, jax.random.split(move_key, moves)
     )
     moved = LadderState(theta, state.log_step.at[rung].set(log_step), state.updates.at[rung].set(updates))
-    return moved, LadderDraws(theta, rung, energies, probability.mean(), steps.sum())
+    return moved, LadderDraws(theta, rung, energies, probability.mean(), steps.sum(), rejected.sum())
 
 
 Program = Callable[[Array, Array, LadderState, Array, Array], tuple[LadderState, LadderDraws]]
@@ -125,7 +131,7 @@ def adaptation(path: GeometricPath, draws: int, moves: int, leapfrogs: int, targ
     def program(
         seed: Array, index: Array, states: LadderState, ladder: Array, log_c: Array
     ) -> tuple[LadderState, LadderDraws]:
-        key = jax.random.fold_in(jax.random.key(seed), index)
+        key = round_key(seed, index)
         keys = jax.random.split(key, states.theta.shape[0])
         return jax.vmap(chain, in_axes=(0, 0, None, None))(keys, states, ladder, log_c)
 

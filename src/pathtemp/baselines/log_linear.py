@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from pathtemp.baselines.continuous import check_given, continuous_tempering
-from pathtemp.curve import LogZ
+from pathtemp.engines.paper.trace import PaperTrace, log_z_curve, path_nodes
 from pathtemp.errors import InputError
-from pathtemp.fit import Fit
-from pathtemp.model import Model
-from pathtemp.paper_trace import PaperTrace, log_z_curve, path_nodes
-from pathtemp.pseudoprior import Kernels
+from pathtemp.model.model import Model
+from pathtemp.paths.pseudoprior import Kernels
+from pathtemp.result.curve import LogZ
+from pathtemp.result.fit import Fit
 from pathtemp.settings import PAPER, PaperSettings
 
 
@@ -50,16 +50,15 @@ def log_linear_tempering(
     def estimate(traces: Sequence[PaperTrace], _: Kernels) -> LogZ:
         return log_z_curve(PaperTrace.join(traces), settings.grid)
 
-    def prior(curve: LogZ | None) -> Kernels:
+    def prior(curve: LogZ | None, _: Sequence[PaperTrace]) -> Kernels:
         guess = 0.0 if curve is None else float(curve.mean[-1])
         return Kernels.fit(grid, (guess if log_zeta is None else log_zeta) * grid, kernels=settings.kernels)
 
     return continuous_tempering(
         model,
-        estimate,
-        prior,
-        method="log-linear tempering",
-        estimator="path_sampling",
+        estimate=estimate,
+        prior=prior,
+        named=("log-linear tempering", "path_sampling"),
         seed=seed,
         settings=settings,
     )

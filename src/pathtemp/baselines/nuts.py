@@ -14,13 +14,13 @@ import numpy as np
 import xarray as xr
 
 from pathtemp._types import Array, FloatArray, IntArray, LogDensity
-from pathtemp.arguments import a_kind_of, whole_number
-from pathtemp.compilation import compiled_once, use_compilation_cache
-from pathtemp.diagnostics import rhat_ess
-from pathtemp.draws import draws_dataset
-from pathtemp.inputs import check_model, starts
-from pathtemp.model import Model
-from pathtemp.seeds import seed_word
+from pathtemp.api.arguments import a_kind_of, whole_number
+from pathtemp.kernels.compilation import compiled_once, use_compilation_cache
+from pathtemp.model.inputs import check_model, starts
+from pathtemp.model.model import Model
+from pathtemp.result.draws import draws_dataset
+from pathtemp.seeds import round_key, seed_word
+from pathtemp.verdict.draws import rhat_ess
 
 FEWEST_WARM_UP = 20
 """Transitions below which Stan's windows cannot be laid out."""
@@ -132,6 +132,6 @@ def _program(log_target: LogDensity, draws: int, warm_up: int, max_depth: int) -
         return position, spent, diverged, warm.sum()
 
     def program(seed: Array, first: Array) -> Any:
-        return jax.vmap(chain)(jax.random.split(jax.random.key(seed), first.shape[0]), jnp.asarray(first))
+        return jax.vmap(chain)(jax.random.split(round_key(seed, jnp.uint32(0)), first.shape[0]), jnp.asarray(first))
 
     return program

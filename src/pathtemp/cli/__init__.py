@@ -22,7 +22,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; the exit status is 0, 1 for an error, 2 for wrong options, 3 for a run not converged."""
     from pathtemp.cli.parser import make_parser
     from pathtemp.errors import InputError, MissingExtraError, SamplingError
-    from pathtemp.printable import printable_lines
+    from pathtemp.io.printable import printable_lines
 
     options = make_parser().parse_args(arguments)
     logging.basicConfig(format="%(message)s")
@@ -41,6 +41,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _show(message: Any, *_: Any, **__: Any) -> None:
     """A warning as one sentence, without the line of code that gave it."""
-    from pathtemp.printable import printable_lines
+    from pathtemp.io.printable import printable_lines
 
     print(printable_lines(f"pathtemp: {message}"), file=sys.stderr)

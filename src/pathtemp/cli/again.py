@@ -9,9 +9,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pathtemp.checkpoint.plan import PaperPlan, Plan
-from pathtemp.checkpoint.rebuild import COMMAND_LINE
-from pathtemp.printable import printable
+from pathtemp.engines.default.engine import TemperPlan
+from pathtemp.engines.paper.engine import PaperPlan
+from pathtemp.io.printable import printable
+from pathtemp.io.rebuild import COMMAND_LINE
 
 log = logging.getLogger("pathtemp.cli")
 
@@ -31,12 +32,11 @@ def asked_for(plan: Any) -> dict[str, Any]:
     """The options of a run as its checkpoint has them, of those that its kind of run has."""
     settings = plan.settings
     begun: dict[str, Any] = {"seed": plan.seed, "chains": settings.chains, "paper": isinstance(plan, PaperPlan)}
-    if isinstance(plan, Plan):
-        begun |= {"budget": plan.budget, "draws": plan.draws, "modes": "auto" if plan.look else "off"}
-    elif isinstance(plan, PaperPlan):
+    begun |= {"budget": plan.budget}
+    if isinstance(plan, TemperPlan | PaperPlan):
         begun |= {"draws": plan.draws}
-    else:
-        begun |= {"budget": plan.budget}
+    if isinstance(plan, TemperPlan):
+        begun |= {"modes": "auto" if plan.search else "off"}
     return begun
 
 

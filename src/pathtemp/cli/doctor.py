@@ -78,7 +78,7 @@ def _compiler() -> Finding:
 
 def _cache() -> Finding:
     from pathtemp.frontends.stan.cache import cache_folder
-    from pathtemp.private import private_folder
+    from pathtemp.io.private import private_folder
 
     try:
         folder = private_folder(cache_folder())

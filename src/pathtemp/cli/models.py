@@ -11,10 +11,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from pathtemp.checkpoint.rebuild import COMMAND_LINE, named_object
 from pathtemp.errors import InputError
-from pathtemp.model import Model
-from pathtemp.printable import printable
+from pathtemp.io.printable import printable
+from pathtemp.io.rebuild import COMMAND_LINE, named_object
+from pathtemp.model.model import Model
 
 
 def open_model(

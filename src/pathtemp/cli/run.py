@@ -8,18 +8,18 @@ import math
 from pathlib import Path
 from typing import Any
 
-from pathtemp.atomic import new_file
-from pathtemp.checkpoint.file import before, place_of, read_last
-from pathtemp.checkpoint.resume import resume
+from pathtemp.api.resume import resume
+from pathtemp.api.temper import temper
 from pathtemp.cli import NOT_CONVERGED
 from pathtemp.cli.again import say_what_is_ignored, say_what_is_resumed
 from pathtemp.cli.models import open_model, refuse_named
 from pathtemp.errors import InputError
-from pathtemp.fit import Fit
-from pathtemp.model import Model
+from pathtemp.io.atomic import new_file
+from pathtemp.io.checkpoint import before, place_of, read_last
+from pathtemp.io.storage import load
+from pathtemp.model.model import Model
+from pathtemp.result.fit import Fit
 from pathtemp.settings import DEFAULT, PAPER
-from pathtemp.storage import load
-from pathtemp.tempering import temper
 
 
 def run(options: argparse.Namespace) -> int:

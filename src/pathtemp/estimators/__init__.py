@@ -1,4 +1,7 @@
-"""Estimators of log z on plain arrays, each a function that cites its equation in the paper."""
+"""Estimators of log z on plain arrays, each a function that cites its equation in the paper.
+
+Those from tours, the independent stretches between regenerations, are in ``tours``. No estimator knows an engine.
+"""
 
 from __future__ import annotations
 

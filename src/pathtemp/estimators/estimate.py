@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pathtemp._types import FloatArray
-from pathtemp.arguments import float_array
+from pathtemp.api.arguments import float_array
 from pathtemp.errors import InputError
 
 IntArray = np.ndarray[tuple[int, ...], np.dtype[np.intp]]

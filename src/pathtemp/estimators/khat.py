@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pathtemp._types import FloatArray
-from pathtemp.arguments import whole_number
+from pathtemp.api.arguments import whole_number
 from pathtemp.errors import InputError
 from pathtemp.estimators.estimate import vector
 

@@ -13,8 +13,8 @@ import numpy as np
 from pathtemp._types import Array, FloatArray, Key, LogDensity, Sampler, Variables
 from pathtemp.errors import InputError, MissingExtraError
 from pathtemp.frontends.program import Program, to_model
-from pathtemp.layout import Layout
-from pathtemp.model import Model, Pointwise
+from pathtemp.model.layout import Layout
+from pathtemp.model.model import Model, Pointwise
 
 if TYPE_CHECKING:
     import pymc as pm

@@ -13,9 +13,9 @@ import jax
 import jax.numpy as jnp
 
 from pathtemp._types import Array, Key
-from pathtemp.links import CubicLink
 from pathtemp.paths.geometric import GeometricPath, delta, log_density
-from pathtemp.pseudoprior import PseudoPrior
+from pathtemp.paths.links import CubicLink
+from pathtemp.paths.pseudoprior import PseudoPrior
 
 LINK = CubicLink()
 
@@ -157,7 +157,7 @@ def run_chain(
     link
         lam = f(a).
 
-    >>> from pathtemp.pseudoprior import PiecewiseLinear
+    >>> from pathtemp.paths.pseudoprior import PiecewiseLinear
     >>> path = GeometricPath(lambda x: -0.5 * x @ x, lambda x: -0.5 * (x - 1) @ (x - 1))
     >>> log_c = PiecewiseLinear.fit([0.0, 1.0], [0.0, 0.0])
     >>> chain = run_chain(jax.random.key(0), jnp.zeros(3), log_c, path=path, draws=5)
@@ -169,7 +169,7 @@ def run_chain(
     warm_up = blackjax.window_adaptation(
         blackjax.nuts,
         lambda x: joint(x, log_c),
-        adaptation_info_fn=lambda _state, info, _adaptation: _spent(info),
+        adaptation_info_fn=lambda _state, info, _adaptation: spent_by(info),
         max_num_doublings=max_depth,
     )
     (state, tuned), warm_spent = warm_up.run(warm_key, start, draws)
@@ -183,7 +183,7 @@ def run_chain(
 
     def keep(state: Any, key: Key) -> tuple[Any, Any]:
         state, info = step(key, state)
-        return state, (state.position, info.acceptance_rate, _spent(info))
+        return state, (state.position, info.acceptance_rate, spent_by(info))
 
     _, (positions, acceptance, spent) = jax.lax.scan(keep, state, jax.random.split(sample_key, draws))
     theta, a = jax.vmap(split)(positions)
@@ -198,7 +198,7 @@ def run_chain(
     )
 
 
-def _spent(info: Any) -> tuple[Array, Array]:
+def spent_by(info: Any) -> tuple[Array, Array]:
     """Leapfrogs of a transition, and whether it met zero density: such a point ends its trajectory."""
     ends = jnp.stack([info.trajectory_leftmost_state.logdensity, info.trajectory_rightmost_state.logdensity])
     return info.num_integration_steps, jnp.any(~jnp.isfinite(ends))

@@ -14,8 +14,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from pathtemp._types import Array
+from pathtemp.io.persistent import storable
 
 
+@storable
 class Kept(NamedTuple):
     """A buffer of draws in the order in which they were made; N rows, of which the first ``size`` are filled.
 

@@ -18,8 +18,8 @@ from pathtemp._types import Array
 from pathtemp.kernels.lam_given_theta import PseudoPrior, choose
 from pathtemp.kernels.legs import OneTransport
 from pathtemp.kernels.rejected import Rejected, rejected_at
-from pathtemp.links import MetricLink, unit
 from pathtemp.paths.geometric import as_energies, log_density
+from pathtemp.paths.links import MetricLink, unit
 
 
 class OrbitMove(NamedTuple):

@@ -12,9 +12,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from pathtemp._types import Array, FloatArray
-from pathtemp.links import BASE_END, TARGET_START, MetricLink, fold, interpolate, unit
+from pathtemp.io.persistent import storable
+from pathtemp.paths.links import BASE_END, TARGET_START, MetricLink, fold, interpolate, unit
 
 
+@storable
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class PseudoPrior:

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 
 from pathtemp._types import Array
 from pathtemp.kernels.transport import AffineMap, Transport
-from pathtemp.links import MetricLink
+from pathtemp.paths.links import MetricLink
 
 
 @runtime_checkable

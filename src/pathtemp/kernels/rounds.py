@@ -12,13 +12,16 @@ import jax.numpy as jnp
 import numpy as np
 
 from pathtemp._types import Array, Key, Sampler
+from pathtemp.io.persistent import storable
 from pathtemp.kernels import kept, strata
 from pathtemp.kernels.kept import Kept
 from pathtemp.kernels.rejected import Rejected, point_of
 from pathtemp.kernels.transported_hmc import ChainState, KernelParameters, Step, iterate
 from pathtemp.paths.geometric import GeometricPath, delta
+from pathtemp.seeds import round_key
 
 
+@storable
 class TourSums(NamedTuple):
     """Sums of the conditional probabilities x_k of the B bins of a, by chain and by tour.
 
@@ -50,6 +53,7 @@ class TourSums(NamedTuple):
     started: Array
 
 
+@storable
 class State(NamedTuple):
     """Everything that passes from round to round.
 
@@ -182,7 +186,7 @@ def make_round(
     kernel = partial(iterate, path=path, sample_base=sample_base, lattice_points=shape.lattice_points)
 
     def one_round(seed: Array, number: Array, state: State, parameters: KernelParameters) -> tuple[State, Record]:
-        key = jax.random.fold_in(jax.random.key(seed), number)
+        key = round_key(seed, number)
         count = state.chains.a.shape[0]
         indices = jnp.arange(count)
 

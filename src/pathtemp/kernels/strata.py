@@ -16,7 +16,7 @@ import numpy as np
 
 from pathtemp._types import Array, FloatArray, IntArray
 from pathtemp.kernels.lam_given_theta import bins
-from pathtemp.links import BASE_END, TARGET_START, fold, unit
+from pathtemp.paths.links import BASE_END, TARGET_START, fold, unit
 
 MOST_STRATA = 12
 """Strata of the base at most."""

@@ -14,7 +14,8 @@ import jax.numpy as jnp
 from jax.scipy.linalg import solve_triangular
 
 from pathtemp._types import Array
-from pathtemp.links import interpolate
+from pathtemp.io.persistent import storable
+from pathtemp.paths.links import interpolate
 
 
 @jax.tree_util.register_dataclass
@@ -77,6 +78,7 @@ class AffineMap:
         return v + basis @ (gain * (basis.T @ v))
 
 
+@storable
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Transport:

@@ -14,15 +14,17 @@ import jax
 import jax.numpy as jnp
 
 from pathtemp._types import Array, Key, Sampler
+from pathtemp.io.persistent import storable
 from pathtemp.kernels import hmc, lam_along_orbit, lam_given_theta, strata
 from pathtemp.kernels.lam_given_theta import PseudoPrior
 from pathtemp.kernels.legs import Legs, LegTransport, OneTransport
 from pathtemp.kernels.rejected import Rejected, code_of
 from pathtemp.kernels.transport import Transport
-from pathtemp.links import MetricLink, interpolate, unit
 from pathtemp.paths.geometric import GeometricPath, as_energies, delta, log_density
+from pathtemp.paths.links import MetricLink, interpolate, unit
 
 
+@storable
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class KernelParameters:
@@ -56,6 +58,7 @@ class KernelParameters:
     leg_step: Array | None = None
 
 
+@storable
 class ChainState(NamedTuple):
     """One chain: theta (dim,), a (), energies (2,)."""
 

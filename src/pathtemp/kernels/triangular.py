@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from jax.scipy.linalg import solve_triangular
 
 from pathtemp._types import Array
-from pathtemp.links import interpolate
+from pathtemp.paths.links import interpolate
 
 
 @jax.tree_util.register_dataclass

@@ -19,7 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pathtemp._types import Array, FloatArray, IntArray, LogDensity
-from pathtemp.compilation import compiled_once
+from pathtemp.kernels.compilation import compiled_once
 from pathtemp.modes.local import gradients_at
 
 BoolArray = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]

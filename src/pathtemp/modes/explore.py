@@ -14,7 +14,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from pathtemp._types import Array, FloatArray, Key, LogDensity
-from pathtemp.compilation import compiled_once
+from pathtemp.kernels.compilation import compiled_once
+from pathtemp.seeds import KeyStream, stream_key
 
 ROUNDS = (12, 36)
 """Rounds of one trajectory each, at least and at most; the last third is kept."""
@@ -58,7 +59,7 @@ def explore(
     (True, False)
     """
     count, dim = theta.shape
-    key = jax.random.key(np.uint32(seed % 2**32))
+    key = stream_key(jnp.uint32(seed % 2**32), KeyStream.EXPLORE)
     unit, step = np.array(scale, float), 0.3 / dim**0.25
     program, _ = compiled_once(_make_round, (log_density,), (theta, unit, np.asarray(step), key))
     kept, heights = [], []

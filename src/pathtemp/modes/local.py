@@ -10,7 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from pathtemp._types import Array, FloatArray, LogDensity
-from pathtemp.compilation import compiled_once
+from pathtemp.io.persistent import storable
+from pathtemp.kernels.compilation import compiled_once
 
 BLOCK = 64
 """Gradients evaluated at once."""
@@ -34,6 +35,7 @@ NEGLIGIBLE = 0.1
 """Eigenvalues of a correlation matrix so near to 1, in their logarithm, are left out of the low-rank part."""
 
 
+@storable
 @dataclass(frozen=True)
 class Local:
     """A normal (or Student-t) law theta = centre + scale * (z + basis (gain * basis' z)).

@@ -15,11 +15,12 @@ from functools import partial
 import numpy as np
 from scipy.special import logsumexp
 
+from pathtemp import seeds
 from pathtemp._types import FloatArray, LogDensity
-from pathtemp.bases import Automatic
 from pathtemp.errors import InputError
-from pathtemp.inputs import check_density, naming
-from pathtemp.model import Model
+from pathtemp.model.bases import Automatic
+from pathtemp.model.inputs import check_density, naming
+from pathtemp.model.model import Model
 from pathtemp.modes.ascent import LEG, BoolArray, ascend
 from pathtemp.modes.cover import Cover, CoverSampler, cover_of_law
 from pathtemp.modes.explore import explore, falls_off
@@ -28,7 +29,7 @@ from pathtemp.modes.mixture_base import HEAVY_DF, inflation
 from pathtemp.modes.refine import DRAWS, PER_DIMENSION, effective, log_student, refine
 from pathtemp.modes.search import BATCH, NEGLIGIBLE_MASS, Search
 from pathtemp.paths.geometric import GeometricPath
-from pathtemp.run import Counts
+from pathtemp.result.run import Counts
 
 NEAR = 2.0
 """Half width of the uniform from which the starts that decide are drawn, as Stan draws its own."""
@@ -96,7 +97,7 @@ def reference(log_target: LogDensity, dim: int, *, seed: int, most_gradients: fl
     >>> made.cover.centre.round(1).tolist(), bool(jnp.all((made.cover.scale > 1.2) & (made.cover.scale < 2.2)))
     ([50.0, 50.0], True)
     """
-    rng = np.random.default_rng([seed % 2**32, 5])
+    rng = seeds.rng(seeds.Stream.REFERENCE, seed)
     anywhere = cover_of_law(from_covariance(np.zeros(dim), np.eye(dim), 0.0), wider=RADII[-1], df=DF)
     search = Search(GeometricPath(anywhere, log_target), scale=np.ones(dim), seed=seed)
     search.room = most_gradients

@@ -10,7 +10,8 @@ import numpy as np
 from scipy.special import logsumexp
 
 from pathtemp._types import FloatArray, IntArray
-from pathtemp.evaluate import energies_of, exact_draws
+from pathtemp.io.persistent import persistent, storable
+from pathtemp.model.evaluate import energies_of, exact_draws
 from pathtemp.modes.ascent import LEG, Ascents, BoolArray, ascend
 from pathtemp.modes.dedupe import near, same_mode
 from pathtemp.modes.local import Local, law_gradients, local_law
@@ -18,7 +19,8 @@ from pathtemp.modes.parts import Parts, in_parts
 from pathtemp.modes.refine import log_normal, log_student, refine
 from pathtemp.modes.unseen import unseen_share
 from pathtemp.paths.geometric import GeometricPath
-from pathtemp.run import Counts
+from pathtemp.result.run import Counts
+from pathtemp.seeds import Draws, Stream, rng
 
 BATCH = 32
 """Starts of one kind at a time."""
@@ -51,6 +53,7 @@ WORTH_PARTS, MOST_IN_PARTS = 0.01, 16
 """Share of a mode from which it may be covered by parts, and how many of them there may be."""
 
 
+@storable
 @dataclass(frozen=True)
 class Mode:
     """A mode that was found: its local law, log mass, how it was found, and how many random starts ended in it.
@@ -68,6 +71,7 @@ class Mode:
     parts: Parts = ()
 
 
+@persistent("modes", "starts", "base_starts", "given_up", "scanned", "counts", "scale", "_rng")
 class Search:
     """All that is known of the modes of one target.
 
@@ -92,7 +96,7 @@ class Search:
         self.scanned = 0
         self.counts = Counts()
         self.room = np.inf
-        self._rng = np.random.default_rng([seed % 2**32, 3])
+        self._rng = rng(Stream.LOCAL_LAWS, seed)
 
     def log_target(self, theta: FloatArray) -> FloatArray:
         """Log density of the target at points (n, dim), counted."""
@@ -262,7 +266,7 @@ class Search:
         return not self.modes or bool(np.mean([mode.law.flat for mode in self.modes]) > 0.5)
 
     @property
-    def hopeless(self) -> bool:
+    def without_list(self) -> bool:
         """Whether there is no list of modes to complete: ridges, or a density that rises without end.
 
         That is for the nearer half of the starts to say, most of which must have been given up.
@@ -281,7 +285,7 @@ class Search:
         scores = [mode.log_mass + log_student(mode.law, theta) for mode in self.modes]
         return np.asarray(np.argmax(scores, axis=0), np.int64)
 
-    def strange(self, theta: FloatArray, log_q: FloatArray, count: int) -> IntArray:
+    def least_explained(self, theta: FloatArray, log_q: FloatArray, count: int) -> IntArray:
         """The ``count`` points (n, dim) that the known modes explain least, by two measures.
 
         One is the log density beyond that of the known local laws. The other needs no law to be right: a small step
@@ -322,7 +326,7 @@ def find_modes(
         for found_by, draw in (("base", base_draws), ("annealing", along)):
             search.climb(draw(BATCH), found_by=found_by, random=True, most_gradients=left())
             search.isolate()
-            if search.hopeless:
+            if search.without_list:
                 return
         if left() < 0.25 * most_gradients:
             break
@@ -332,7 +336,7 @@ def find_modes(
     log_q = search.log_target(theta)
     search.scanned += scan
     while left() > 0:
-        picked = search.strange(theta, log_q, BATCH)
+        picked = search.least_explained(theta, log_q, BATCH)
         if not search.climb(theta[picked], found_by="scan", random=False, most_gradients=left()):
             break
     search.refine()
@@ -377,6 +381,6 @@ def base_stream(sample: Callable[..., object], seed: int) -> Callable[[int], Flo
     def draw(count: int) -> FloatArray:
         nonlocal used
         used += 1
-        return exact_draws(sample, seed=seed, stream=1000 + used, count=count)  # type: ignore[arg-type]
+        return exact_draws(sample, seed=seed, stream=Draws.MODES + used, count=count)  # type: ignore[arg-type]
 
     return draw

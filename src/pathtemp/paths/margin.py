@@ -15,11 +15,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from pathtemp._types import Array, FloatArray, LogDensity
-from pathtemp.arguments import shown, text
+from pathtemp.api.arguments import shown, text
 from pathtemp.errors import InputError
-from pathtemp.layout import Layout
-from pathtemp.model import Model
-from pathtemp.transforms import invert
+from pathtemp.model.layout import Layout
+from pathtemp.model.model import Model
+from pathtemp.model.transforms import invert
 
 STEP = 0.37
 """How far each coordinate is moved to see which parameters depend on it."""

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pathtemp.io.printable import printable
 from pathtemp.plots.path import Curve, joint_path, log_z, marginal_a
 from pathtemp.plots.running import acceptance, hardness, history
 from pathtemp.plots.style import ALARM, RC, of_fit, pyplot
 from pathtemp.plots.variables import Density, base_draws, target_draws
-from pathtemp.printable import printable
 
 if TYPE_CHECKING:
     import numpy as np
     from matplotlib.figure import Figure
 
-    from pathtemp.fit import Fit
+    from pathtemp.result.fit import Fit
 
 
 @of_fit

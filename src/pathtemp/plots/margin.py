@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pathtemp._types import FloatArray
+from pathtemp.io.printable import printable
 from pathtemp.plots.running import acceptance
 from pathtemp.plots.style import ALARM, BETWEEN, ESTIMATE, EXACT, RC, TARGET, axes, of_fit, pyplot, title
 from pathtemp.plots.variables import Density
-from pathtemp.printable import printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from pathtemp.margin_fit import MarginFit
-    from pathtemp.marginal import Marginal
+    from pathtemp.result.margin_fit import MarginFit
+    from pathtemp.result.marginal import Marginal
 
 POINTS = 401
 """Points at which a density is drawn."""
@@ -86,7 +86,7 @@ def walk(fit: MarginFit, ax: Axes | None = None) -> Axes:
     lam = fit.path["lam"].values
     for chain in lam[:: max(1, len(lam) // 4)][:4]:
         ax.plot(chain, linewidth=0.6, alpha=0.8)
-    title(ax, "Walk along the margin", f"{fit.diagnostics.tours:,} trips")
+    title(ax, "PathChains along the margin", f"{fit.diagnostics.tours:,} trips")
     ax.set(xlim=(0, lam.shape[1]), xlabel="iteration", ylabel="unconstrained scale of the margin")
     return ax
 

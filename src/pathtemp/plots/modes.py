@@ -9,18 +9,18 @@ import numpy as np
 import xarray as xr
 
 from pathtemp._types import FloatArray, IntArray
-from pathtemp.arguments import a_kind_of
-from pathtemp.draws import SAMPLE_DIMS
+from pathtemp.api.arguments import a_kind_of
 from pathtemp.errors import InputError
+from pathtemp.io.printable import printable
 from pathtemp.plots.style import BETWEEN, RC, TARGET, axes, central_range, empty, of_fit, pyplot, title
 from pathtemp.plots.variables import scalar
-from pathtemp.printable import printable
+from pathtemp.result.draws import SAMPLE_DIMS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from pathtemp.fit import Fit
+    from pathtemp.result.fit import Fit
 
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#8C8C8C")
 """Of the largest modes (Okabe and Ito); the last for all others."""

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pathtemp._types import FloatArray
-from pathtemp.arguments import shown
+from pathtemp.api.arguments import shown
 from pathtemp.errors import InputError
-from pathtemp.links import A_MAX, A_MIN, BASE_END, TARGET_START
+from pathtemp.paths.links import A_MAX, A_MIN, BASE_END, TARGET_START
 from pathtemp.plots.style import BASE, BETWEEN, ESTIMATE, EXACT, TARGET, axes, central_range, empty, of_fit, title
+from pathtemp.result.summary import with_error
 from pathtemp.settings import Settings
-from pathtemp.summary import with_error
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from pathtemp.fit import Fit
+    from pathtemp.result.fit import Fit
 
 MOST_POINTS = 4000
 """Points of the joint path that are drawn; more only make the figure heavy."""

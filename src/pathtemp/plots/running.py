@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pathtemp import hardness as hard
-from pathtemp.arguments import finite_array, whole_number
+from pathtemp.api.arguments import finite_array, whole_number
 from pathtemp.plots.style import ALARM, BASE, BETWEEN, ESTIMATE, EXACT, TARGET, axes, empty, of_fit, title
+from pathtemp.result import hardness as hard
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from pathtemp.fit import Fit
+    from pathtemp.result.fit import Fit
 
 PHASES = {"anneal": (BASE, "s"), "pin": (BETWEEN, "D"), "adapt": (ALARM, "^"), "sample": (TARGET, "o")}
 """Colour and marker of each phase."""

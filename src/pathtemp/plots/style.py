@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 import numpy as np
 
 from pathtemp._types import FloatArray
-from pathtemp.arguments import shown
+from pathtemp.api.arguments import shown
 from pathtemp.errors import InputError, MissingExtraError
 
 if TYPE_CHECKING:

@@ -10,15 +10,15 @@ import numpy as np
 import xarray as xr
 
 from pathtemp._types import FloatArray
-from pathtemp.draws import SAMPLE_DIMS
 from pathtemp.errors import InputError
+from pathtemp.io.printable import printable
 from pathtemp.plots.style import BASE, EXACT, TARGET, axes, central_range, empty, of_fit, title
-from pathtemp.printable import printable
+from pathtemp.result.draws import SAMPLE_DIMS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from pathtemp.fit import Fit
+    from pathtemp.result.fit import Fit
 
 WIDE = 1000.0
 """Positive draws that reach this many times their median are drawn over a log scale."""

@@ -14,7 +14,7 @@ from pathtemp.report.markup import Markup, h
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from pathtemp.fit import Fit
+    from pathtemp.result.fit import Fit
 
 FIRST = "Draws of the target and of the base, the joint path, and log z with its band of two standard errors."
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
-from pathtemp.printable import printable
+from pathtemp.io.printable import printable
 
 _VOID = frozenset({"br", "img", "input", "meta"})
 

@@ -8,14 +8,14 @@ import os
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
-from pathtemp.atomic import new_file, write_whole
+from pathtemp.io.atomic import new_file, write_whole
 from pathtemp.report import sections
 from pathtemp.report.figures import figures
 from pathtemp.report.markup import h, rows, text
 from pathtemp.report.rounds import rounds
 
 if TYPE_CHECKING:
-    from pathtemp.fit import Fit
+    from pathtemp.result.fit import Fit
 
 
 def page(fit: Fit) -> str:

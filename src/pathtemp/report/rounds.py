@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pathtemp.report.markup import Markup, h
-from pathtemp.run import RoundRecord
-from pathtemp.summary import with_error
+from pathtemp.result.run import RoundRecord
+from pathtemp.result.summary import with_error
 
 if TYPE_CHECKING:
-    from pathtemp.fit import Fit
+    from pathtemp.result.fit import Fit
 
 MOST_ROUNDS = 150
 MOST_POINTS = 60

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pathtemp.report.markup import Markup, h, rows
-from pathtemp.report.meaning import MEANING
-from pathtemp.run import Check
-from pathtemp.summary import posterior_table, with_error
+from pathtemp.result.run import Check
+from pathtemp.result.summary import posterior_table, with_error
+from pathtemp.verdict.registry import gates
 
 if TYPE_CHECKING:
-    from pathtemp.fit import Fit
+    from pathtemp.result.fit import Fit
 
 MOST_ROWS = 50
 """Scalars of the posterior, and modes, that the page lists."""
@@ -94,7 +94,8 @@ def checks(fit: Fit) -> Markup:
 
 
 def _check(check: Check) -> Markup:
-    asks = [h("span", MEANING.get(check.name, check.name))]
+    known = gates().get(check.name)
+    asks = [h("span", check.name if known is None else known.question)]
     if check.message:
         asks.append(h("p", check.message, class_="todo"))
     return h(

@@ -16,6 +16,7 @@ from functools import partial
 from pathtemp.testing.beta_binomial import beta_binomial
 from pathtemp.testing.cauchy_pair import cauchy_pair
 from pathtemp.testing.coin import unidentifiable_coin
+from pathtemp.testing.curved import ridge, rosenbrock, shell, sinh_arcsinh, twisted_normal
 from pathtemp.testing.eight_schools import eight_schools, eight_schools_tau
 from pathtemp.testing.flower import flower
 from pathtemp.testing.funnel import funnel
@@ -64,7 +65,7 @@ ALL: dict[str, Callable[[], Problem]] = {
     "uniform_supports_reverse": partial(uniform_supports, reverse=True),
     "unknown_scale_regression": unknown_scale_regression,
 }
-"""Constructors, by the name of the problem they make, of all problems that take no time to set up."""
+"""Constructors, by the name of the problem they make, of problems with exact draws that take no time to set up."""
 
 __all__ = [
     "ALL",
@@ -91,7 +92,12 @@ __all__ = [
     "narrow_mode",
     "neal_funnel",
     "paper_mixture",
+    "ridge",
+    "rosenbrock",
+    "shell",
+    "sinh_arcsinh",
     "student_modes",
+    "twisted_normal",
     "two_mode_scale",
     "unequal_modes",
     "unidentifiable_coin",

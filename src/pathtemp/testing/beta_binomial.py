@@ -11,10 +11,10 @@ from scipy.special import betaln, digamma, gammaln, polygamma
 
 from pathtemp._types import Array, FloatArray, Key
 from pathtemp.errors import InputError
-from pathtemp.layout import Layout
-from pathtemp.model import Model
+from pathtemp.model.layout import Layout
+from pathtemp.model.model import Model
+from pathtemp.model.transforms import Interval
 from pathtemp.testing.problem import Problem
-from pathtemp.transforms import Interval
 
 CASES = {"easy": (2.0, 1.0, 60.0, 80.0), "hard": (9.0, 0.75, 115.0, 550.0)}
 """Prior alpha and beta, successes y, trials n of the paper's two cases."""

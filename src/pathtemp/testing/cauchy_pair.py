@@ -7,8 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from pathtemp._types import Array, FloatArray, Key
-from pathtemp.layout import Layout
-from pathtemp.model import Model
+from pathtemp.model.layout import Layout
+from pathtemp.model.model import Model
 from pathtemp.testing.problem import IntArray, Problem
 from pathtemp.testing.quadrature import draw_tabulated, edges_around, gauss_legendre, geometric_curve
 

@@ -10,11 +10,11 @@ from scipy.special import betaln, digamma, gammaln
 
 from pathtemp._types import Array, FloatArray, Key
 from pathtemp.errors import InputError
-from pathtemp.layout import Layout
-from pathtemp.model import Model
+from pathtemp.model.layout import Layout
+from pathtemp.model.model import Model
+from pathtemp.model.transforms import Interval
 from pathtemp.testing.problem import Problem
 from pathtemp.testing.quadrature import draw_tabulated
-from pathtemp.transforms import Interval
 
 
 def unidentifiable_coin(n: int = 100, y: int = 50) -> Problem:

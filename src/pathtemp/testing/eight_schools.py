@@ -12,11 +12,11 @@ from scipy.special import logsumexp
 
 from pathtemp._types import Array, FloatArray, Key
 from pathtemp.errors import InputError
-from pathtemp.layout import Layout
-from pathtemp.model import Model
+from pathtemp.model.layout import Layout
+from pathtemp.model.model import Model
+from pathtemp.model.transforms import Positive
 from pathtemp.testing.problem import Problem
 from pathtemp.testing.quadrature import TabulatedDensity, draw_tabulated, gauss_legendre
-from pathtemp.transforms import Positive
 
 EFFECT = np.array([28.0, 8.0, -3.0, 7.0, -1.0, 1.0, 18.0, 12.0])
 """Estimated effect of coaching in each school."""

@@ -13,8 +13,8 @@ from scipy.stats import norm
 
 from pathtemp._types import Array, FloatArray, Key
 from pathtemp.errors import InputError
-from pathtemp.layout import Layout
-from pathtemp.model import Model
+from pathtemp.model.layout import Layout
+from pathtemp.model.model import Model
 from pathtemp.testing.problem import IntArray, Problem
 from pathtemp.testing.quadrature import draw_tabulated, gauss_legendre, geometric_curve
 

@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
 from pathtemp._types import Array, FloatArray, Key
-from pathtemp.layout import Layout
-from pathtemp.model import Model
+from pathtemp.model.layout import Layout
+from pathtemp.model.model import Model
 from pathtemp.testing.problem import Problem
 from pathtemp.testing.quadrature import draw_tabulated, gauss_legendre
 

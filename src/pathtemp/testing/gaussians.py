@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike
 
 from pathtemp._types import Array, FloatArray, Key
 from pathtemp.errors import InputError
-from pathtemp.layout import Layout
-from pathtemp.model import Model
+from pathtemp.model.layout import Layout
+from pathtemp.model.model import Model
 from pathtemp.testing.problem import Problem
 
 _LOG_2PI = float(np.log(2 * np.pi))

@@ -13,8 +13,8 @@ from scipy.special import expit, logsumexp
 from scipy.stats import multivariate_t
 
 from pathtemp._types import Array, FloatArray, Key
-from pathtemp.layout import Layout
-from pathtemp.model import Model
+from pathtemp.model.layout import Layout
+from pathtemp.model.model import Model
 from pathtemp.testing.problem import Problem
 
 

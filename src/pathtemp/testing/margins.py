@@ -11,12 +11,12 @@ import numpy as np
 from scipy.special import logsumexp
 
 from pathtemp._types import Array, FloatArray, Key
-from pathtemp.layout import Layout
-from pathtemp.model import Model
+from pathtemp.model.layout import Layout
+from pathtemp.model.model import Model
+from pathtemp.model.transforms import Positive
 from pathtemp.testing.eight_schools import EFFECT, STDERR, eight_schools, eight_schools_tau
 from pathtemp.testing.funnel import funnel
 from pathtemp.testing.quadrature import TabulatedDensity, gauss_legendre
-from pathtemp.transforms import Positive
 
 HALF_LOG_2PI = 0.5 * float(np.log(2 * np.pi))
 

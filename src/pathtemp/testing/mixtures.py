@@ -12,8 +12,8 @@ from scipy.special import logsumexp
 
 from pathtemp._types import Array, FloatArray, Key, LogDensity
 from pathtemp.errors import InputError
-from pathtemp.layout import Layout
-from pathtemp.model import Model
+from pathtemp.model.layout import Layout
+from pathtemp.model.model import Model
 from pathtemp.testing.problem import IntArray, Problem
 from pathtemp.testing.quadrature import edges_around, gauss_legendre, geometric_curve
 

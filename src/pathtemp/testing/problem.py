@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from pathtemp._types import FloatArray
 from pathtemp.errors import InputError
-from pathtemp.model import Model
+from pathtemp.model.model import Model
 
 IntArray = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
 """A NumPy array of integers."""

@@ -9,10 +9,10 @@ from numpy.typing import ArrayLike
 from scipy.special import gammaln
 
 from pathtemp._types import Array, FloatArray, Key
-from pathtemp.layout import Layout
-from pathtemp.model import Model
+from pathtemp.model.layout import Layout
+from pathtemp.model.model import Model
+from pathtemp.model.transforms import Positive
 from pathtemp.testing.problem import Problem
-from pathtemp.transforms import Positive
 
 _LOG_2PI = float(np.log(2 * np.pi))
 

@@ -8,8 +8,8 @@ import numpy as np
 from scipy.special import gammaln
 
 from pathtemp._types import Array, FloatArray, Key
-from pathtemp.layout import Layout
-from pathtemp.model import Model
+from pathtemp.model.layout import Layout
+from pathtemp.model.model import Model
 from pathtemp.testing.problem import IntArray, Problem
 
 DIM, DF = 8, 5.0

@@ -15,13 +15,13 @@ from pathtemp.frontends.stan import from_stan
 from pathtemp.frontends.stan.augment import augment
 from pathtemp.frontends.stan.data import read_data
 from pathtemp.frontends.stan.opening import Opened, compile_programs, open_program
-from pathtemp.model import Model
+from pathtemp.model.model import Model
 from pathtemp.testing.calibration import assert_close
 
 FOLDER = Path(__file__).parent / "programs"
 INCLUDE = FOLDER / "include"
 EXAMPLES = Path(__file__).parents[3] / "examples" / "stan"
-DEFAULT = ("cauchy", "eight_schools")
+DEFAULT = ("cauchy", "eight_schools", "plain_prior")
 """What the default suite compiles, and no more: a program takes half a minute. One is an example."""
 
 MORE = ("nasty", "every_type", "typed_base")

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from stan_programs import augmented, load
 
-from pathtemp.curve import LogZ
 from pathtemp.errors import InputError
 from pathtemp.frontends.stan import from_stan
 from pathtemp.frontends.stan.augment import augment, augmented_data
 from pathtemp.frontends.stan.increments import Rewriter, lp_functions
+from pathtemp.result.curve import LogZ
 
 REWRITER = Rewriter({"normal": "lpdf", "poisson": "lpmf", "std_normal": "lpdf"}, {"bump_lp": "pathtemp_bump"})
 

@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 from stan_programs import assert_means, load, path
 
-import pathtemp.bases as bases
+import pathtemp.model.bases as bases
 from pathtemp.errors import InputError
 from pathtemp.frontends.stan import from_stan
 from pathtemp.frontends.stan.python_base import python_base

@@ -6,7 +6,7 @@ import pytest
 from stan_programs import load
 
 from pathtemp.frontends.stan.layout import Affine, OneSided
-from pathtemp.transforms import Interval, Positive
+from pathtemp.model.transforms import Interval, Positive
 
 
 @pytest.mark.usefixtures("compiled")

@@ -12,11 +12,11 @@ import pytest
 from stan_programs import load, path
 
 import pathtemp as pt
-from pathtemp.bases import Automatic, function_base
-from pathtemp.checkpoint import keeper
-from pathtemp.codec import decode, encode
 from pathtemp.frontends.stan.recipe import from_recipe
-from pathtemp.model import Model
+from pathtemp.io import writer
+from pathtemp.io.codec import decode, encode
+from pathtemp.model.bases import Automatic, function_base
+from pathtemp.model.model import Model
 from pathtemp.settings import Settings
 
 dist = pytest.importorskip("numpyro.distributions")
@@ -90,7 +90,7 @@ def test_a_file_cannot_name_anything_but_a_distribution() -> None:
 @pytest.mark.stan_full
 def test_a_run_goes_on_from_its_checkpoint_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     place, early, written = tmp_path / "run.nc", tmp_path / "early.nc", []
-    write = keeper.write
+    write = writer.write
 
     def and_copy(place: Path, record: Any) -> None:
         write(place, record)
@@ -98,7 +98,7 @@ def test_a_run_goes_on_from_its_checkpoint_alone(tmp_path: Path, monkeypatch: py
         if len(written) == 4:
             shutil.copy(place, early)
 
-    monkeypatch.setattr(keeper, "write", and_copy)
+    monkeypatch.setattr(writer, "write", and_copy)
     options: dict[str, Any] = {"settings": Settings(chains=8, iterations=8, anneal_moves=2), "budget": 3000, "seed": 3}
     fit = pt.temper(load("cauchy"), checkpoint=place, progress=False, **options)
     assert len(written) > 4  # the copy is of a run that went on

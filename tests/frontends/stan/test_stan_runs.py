@@ -14,9 +14,9 @@ from scipy.stats import norm
 from stan_programs import load, path
 
 import pathtemp as pt
-from pathtemp.fit import Fit
 from pathtemp.frontends.stan import from_stan
-from pathtemp.model import Model
+from pathtemp.model.model import Model
+from pathtemp.result.fit import Fit
 from pathtemp.testing.calibration import assert_close
 
 pytestmark = [pytest.mark.stan_full, pytest.mark.usefixtures("toolchain")]

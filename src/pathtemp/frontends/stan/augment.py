@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from pathtemp.curve import LogZ
 from pathtemp.errors import InputError
 from pathtemp.frontends.stan.build import stanc
 from pathtemp.frontends.stan.canonical import canonical, distributions, with_model
 from pathtemp.frontends.stan.increments import AT, FLAT, Rewriter, counterparts, lp_functions
 from pathtemp.frontends.stan.program import Program, parse, without_alternative
 from pathtemp.frontends.stan.source import Source, read_source
-from pathtemp.links import A_MAX, A_MIN
+from pathtemp.paths.links import A_MAX, A_MIN
+from pathtemp.result.curve import LogZ
 
 MARK = "// Joint density of (theta, a), written by `pathtemp augment`."
 

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from pathtemp.errors import InputError
-from pathtemp.printable import printable
-from pathtemp.private import is_ours, open_own, private_folder
+from pathtemp.io.printable import printable
+from pathtemp.io.private import is_ours, open_own, private_folder
 
 _BUILDING = "building-"
 _META = "entry.json"
@@ -44,7 +44,8 @@ class CacheEntry:
     Parameters
     ----------
     kind
-        "program" (a Stan program), "shim" (what each is linked with) or "bridge" (what XLA calls).
+        "program" (a Stan program), "shim" (what each is linked with), "headers" (what each is compiled with) or
+        "bridge" (what XLA calls).
     name
         File name of the program it was built for.
     key

@@ -10,8 +10,8 @@ import numpy as np
 from pathtemp._types import Array, FloatArray
 from pathtemp.frontends.stan.library import Instance
 from pathtemp.frontends.stan.names import variables
-from pathtemp.layout import Layout
-from pathtemp.transforms import Interval, Positive, Transform
+from pathtemp.model.layout import Layout
+from pathtemp.model.transforms import Interval, Positive, Transform
 
 _POINTS = 6
 """Random points at which a transform is recognised."""

@@ -10,13 +10,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from pathtemp._types import Array, FloatArray, Key, LogDensity, Sampler
-from pathtemp.bases import Base, as_base
 from pathtemp.errors import InputError
 from pathtemp.frontends.stan.library import Instance
 from pathtemp.frontends.stan.names import Variable, variables
 from pathtemp.frontends.stan.simplex import LogRatioSimplex
-from pathtemp.layout import Layout
-from pathtemp.transforms import Transform, invert
+from pathtemp.model.bases import Base, as_base
+from pathtemp.model.layout import Layout
+from pathtemp.model.transforms import Transform, invert
 
 PROBES = 4
 """Random points at which the transforms of the base are held against Stan's."""

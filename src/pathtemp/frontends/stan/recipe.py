@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from pathtemp.bases import Normal, is_automatic, normal
 from pathtemp.errors import InputError
 from pathtemp.frontends.stan.opening import Opened, Stored
 from pathtemp.frontends.stan.source import Place, Source
-from pathtemp.model import Model
+from pathtemp.model.bases import Normal, is_automatic, normal
+from pathtemp.model.model import Model
 
 STAN = "stan"
 """What a recipe of this kind is of."""

@@ -1,0 +1,160 @@
+"""``pt.resume``: a run goes on from its checkpoint as if it had never stopped."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from pathtemp._types import Array
+from pathtemp.api import divide
+from pathtemp.api.path_sample import check_path
+from pathtemp.engines.default.engine import TemperEngine, TemperPlan
+from pathtemp.engines.driver import go_on
+from pathtemp.engines.paper.engine import PaperEngine, PaperPlan
+from pathtemp.engines.path.function import FunctionEngine
+from pathtemp.engines.path.plans import MarginPlan, PathPlan
+from pathtemp.engines.progress import Progress, display
+from pathtemp.engines.protocol import Engine
+from pathtemp.errors import InputError
+from pathtemp.io.checkpoint import place_of, read_last
+from pathtemp.io.found_base import with_kept_cover
+from pathtemp.io.rebuild import rebuilt
+from pathtemp.kernels.compilation import use_compilation_cache
+from pathtemp.model.model import Model, the_model
+from pathtemp.paths.function import LogPath
+from pathtemp.paths.margin import Margin
+from pathtemp.result.fit import Fit, library_versions
+
+
+def resume(
+    path: str | os.PathLike[str],
+    model: Model | None = None,
+    *,
+    target: Callable[[Any], Array] | None = None,
+    base: Any = None,
+    dim: int | None = None,
+    margin: Margin | None = None,
+    target_marginal: Callable[..., Any] | None = None,
+    log_q: LogPath | None = None,
+    args: tuple[Any, ...] = (),
+    progress: bool | Progress = True,
+) -> Fit:
+    """Go on with a run from the checkpoint that it wrote after its last round.
+
+    The run may be one of ``pt.temper``, ``pt.divide_and_conquer`` or ``pt.path_sample``: the file says which.
+
+    The fit is that of a run that never stopped, bit by bit, with the same versions of the libraries. A file that is
+    damaged is told from a good one, and the run goes on from one round earlier.
+
+    Parameters
+    ----------
+    path
+        The checkpoint: a file, or the folder it is in.
+    model, target, base, dim
+        What the run was of, as it was given to the function that began it; another one is refused. The file holds a
+        Stan program with its data and base, so that none of these is needed; it holds no model that was made in Python,
+        nor a base beyond ``pt.normal`` and plain NumPyro distributions.
+    margin, target_marginal
+        Of ``pt.divide_and_conquer``, where they were a ``pt.Margin`` or a function; names are in the file.
+    log_q, args
+        Of ``pt.path_sample``.
+    progress
+        As for ``pt.temper``.
+
+    Examples
+    --------
+    >>> import tempfile, jax.numpy as jnp, pathtemp as pt
+    >>> def log_q(x):
+    ...     return -0.5 * jnp.sum((x - 1.0) ** 2 / 0.25)
+    >>> base = pt.normal(0.0, 3.0, shape=(1,))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     fit = pt.temper(target=log_q, base=base, chains=8, budget=4000, progress=False, checkpoint=folder)
+    ...     again = pt.resume(folder, target=log_q, base=base, progress=False)
+    >>> bool((fit.posterior["theta"] == again.posterior["theta"]).all())
+    True
+    """
+    record = read_last(path)
+    plan, shown, place = record["plan"], display(progress), place_of(path)
+    use_compilation_cache()
+    _check_given(plan, margin=margin, target_marginal=target_marginal, log_q=log_q, args=args)
+    if isinstance(plan, PathPlan):
+        along = _path_engine(plan, log_q, args)
+        engine: Engine = along
+        whole = along.model
+    else:
+        if model is None and target is None and base is None:
+            model = rebuilt(record["model"], progress=bool(progress))
+        whole = the_model("resume", model, target, base, dim)
+        _check_dim(record["model"], whole)
+        if not isinstance(plan, MarginPlan):
+            whole = with_kept_cover(whole, record["model"])
+        engine = _engine(plan, whole, margin, target_marginal)
+    _warn_of_versions(record["model"]["versions"], library_versions())
+    return go_on(engine, record, whole, shown, place)
+
+
+def _path_engine(plan: PathPlan, log_q: LogPath | None, args: tuple[Any, ...]) -> FunctionEngine:
+    """The engine of a run of :func:`pathtemp.path_sample`."""
+    if log_q is None:
+        raise InputError("resume: the checkpoint is of pt.path_sample and holds no function; give log_q=, and args=")
+    check_path(log_q, plan.dim, plan.interval, args, plan.target_marginal)
+    arrays = tuple(jax.tree.map(jnp.asarray, args))
+    return FunctionEngine(log_q, arrays, plan, starts=np.empty((0, plan.dim)))
+
+
+def _engine(
+    plan: TemperPlan | PaperPlan | MarginPlan,
+    model: Model,
+    margin: Margin | None,
+    target_marginal: Callable[..., Any] | None,
+) -> Engine:
+    """The engine of any other run, before its state is filled in."""
+    if isinstance(plan, PaperPlan):
+        return PaperEngine(model, plan)
+    if isinstance(plan, TemperPlan):
+        empty = np.zeros((plan.settings.chains, model.dim)), np.zeros((plan.settings.chains, 2))
+        return TemperEngine(model, plan, empty)
+    if (margin is None) != plan.by_name:
+        what = f"of {plan.margin!r}, by its name; leave margin= out" if plan.by_name else "of a pt.Margin; give margin="
+        raise InputError(f"margin: the checkpoint is {what}")
+    if (target_marginal is not None) != (plan.target_marginal == "given"):
+        raise InputError(
+            "target_marginal: give the function that the run had, and nothing where it had a name; this checkpoint's "
+            f"is {plan.target_marginal!r}"
+        )
+    target: divide.Target = plan.target_marginal if target_marginal is None else target_marginal
+    starts = divide.starts_of(model, plan.settings, plan.seed)
+    return divide.margin_engine(model, plan, plan.margin if margin is None else margin, target, starts)(starts)
+
+
+def _check_given(plan: Any, **given: Any) -> None:
+    """Refuse what belongs to another kind of run."""
+    takes = {MarginPlan: ("margin", "target_marginal"), PathPlan: ("log_q", "args")}.get(type(plan), ())
+    for name, value in given.items():
+        if name not in takes and value is not None and value != ():
+            begun_by = {MarginPlan: "divide_and_conquer", PathPlan: "path_sample"}.get(type(plan), "temper")
+            raise InputError(f"{name}: the checkpoint is of pt.{begun_by}, which has none; leave it out")
+
+
+def _check_dim(kept: dict[str, Any], model: Model) -> None:
+    if kept["dim"] != model.dim:
+        raise InputError(
+            f"model: the checkpoint is of {kept['name']!r} with {kept['dim']} unconstrained parameters, and this one "
+            f"has {model.dim}; give the model that the run was of"
+        )
+
+
+def _warn_of_versions(then: dict[str, str], now: dict[str, str]) -> None:
+    changed = [f"{name} {then[name]} -> {now.get(name)}" for name in then if then[name] != now.get(name)]
+    if changed:
+        warnings.warn(
+            f"resume: the checkpoint was made with other versions ({', '.join(changed)}); what follows may differ in "
+            "its last digits from a run that never stopped",
+            stacklevel=3,
+        )

@@ -1,0 +1,188 @@
+"""Continuous tempering (Algorithm 1): draws of a multimodal target and its log normalising constant."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pathtemp._types import Array, FloatArray
+from pathtemp.api.arguments import a_kind_of, finite_array, positive_number, whole_number
+from pathtemp.engines.default.effort import WORK, settled_effort
+from pathtemp.engines.default.engine import FEWEST_ROUNDS, MOST_GRADIENTS, TemperEngine, TemperPlan
+from pathtemp.engines.default.modes import LEAST_SEARCH
+from pathtemp.engines.driver import carry_out, new_checkpoint
+from pathtemp.engines.progress import Progress, display
+from pathtemp.errors import InputError
+from pathtemp.kernels.compilation import use_compilation_cache
+from pathtemp.model.bases import Automatic
+from pathtemp.model.inputs import check_model, starts
+from pathtemp.model.model import Model, the_model
+from pathtemp.modes.reference import LEAST_GRADIENTS, with_reference
+from pathtemp.paths.geometric import GeometricPath
+from pathtemp.result.fit import Fit
+from pathtemp.seeds import seed_word
+from pathtemp.settings import DEFAULT, PaperSettings, Settings
+
+MOST_NUMBERS = 5_000_000
+"""Numbers in the target draws where the user does not say how many; the buffer holds four times as many (160 MB)."""
+
+
+def temper(
+    model: Model | None = None,
+    *,
+    target: Callable[[Any], Array] | None = None,
+    base: Any = None,
+    dim: int | None = None,
+    draws: int | None = None,
+    chains: int | None = None,
+    budget: float | None = None,
+    seed: int = 0,
+    modes: Literal["auto", "off"] | ArrayLike = "auto",
+    settings: Settings | PaperSettings = DEFAULT,
+    progress: bool | Progress = True,
+    checkpoint: str | os.PathLike[str] | None = None,
+) -> Fit:
+    """Sample a target that ordinary samplers get stuck in, by tempering it continuously from a base.
+
+    Parameters
+    ----------
+    model
+        A model from a front end (``pt.from_stan``, ``pt.from_pymc``, ``pt.from_numpyro``), or give ``target`` and
+        ``base``.
+    target
+        Log density, not necessarily normalised, of what ``base`` is made of: an array, or a dict of arrays by name.
+    base
+        What the path starts from: ``pt.normal(...)``, a NumPyro or other distribution with ``log_prob`` and
+        ``sample``, a dict of distributions by name, or ``pt.function_base(...)``. It should be wider than the target
+        and cover its modes; the prior is a natural choice.
+    dim
+        Without a base: the length of the flat vector that ``target`` takes. A wide base is then built from the modes
+        that ascents around the origin find, with a warning how far they looked. The same is done for a model that
+        came without a base.
+    draws
+        Target draws to keep for each chain; by default about 4000 over all chains.
+    chains
+        Chains side by side; overrides ``settings.chains``.
+    budget
+        Gradient evaluations to spend, over all chains and everything included. By default a run stops once the
+        draws are there and log z is precise, at one million evaluations at most.
+    seed
+        The same seed gives the same draws.
+    modes
+        "auto" looks for separated modes, lists them in ``fit.modes`` with an estimate of what is unseen, and starts
+        the path from a mixture of them and the base where that is measured to shorten it; "off" does not.
+        Points (n, dim) on the unconstrained scale, near modes that you know of, are further starts of that search.
+        The paper's engine never does.
+    settings
+        ``pt.settings.DEFAULT``, or ``pt.settings.PAPER`` for the paper's own engine.
+    progress
+        A progress bar, or an object with the methods of :class:`pathtemp.engines.progress.Progress`.
+    checkpoint
+        File, or folder, for the whole state of the run, written after every round; ``pt.resume`` goes on from it.
+        Without one, too, Ctrl-C gives the fit of the rounds so far, with a verdict that says so.
+
+    Returns
+    -------
+    The fit, with ``fit.posterior``, ``fit.log_z`` and ``fit.converged``; see :class:`pathtemp.result.fit.Fit`.
+
+    >>> import jax.numpy as jnp, pathtemp as pt
+    >>> def log_q(x):  # two modes at -4 and 4
+    ...     return jnp.logaddexp(-0.5 * jnp.sum((x + 4) ** 2), -0.5 * jnp.sum((x - 4) ** 2))
+    >>> fit = pt.temper(target=log_q, base=pt.normal(0.0, 5.0, shape=(1,)), seed=1, budget=30_000, progress=False)
+    >>> value, se = fit.log_marginal_likelihood
+    >>> bool(abs(value - jnp.log(2 * jnp.sqrt(2 * jnp.pi))) < 6 * se < 1)
+    True
+    """
+    word = seed_word(seed)
+    budget, draws, chains = checked_how(settings, budget=budget, draws=draws, chains=chains)
+    given = the_model("temper", model, target, base, dim)
+    hints = _hints(modes, given.dim)
+    shown = display(progress)
+    place = None if checkpoint is None else new_checkpoint(checkpoint)
+    use_compilation_cache()
+    settings = settings if chains is None else settings.replace(chains=chains)
+    if isinstance(settings, PaperSettings):
+        return _by_the_paper(given, (seed, settings, draws, budget), shown, place)
+    settings = settings if budget is None else settings.within(budget, given.dim)
+    _check_budget(given, budget, settings, search=hints is not None)
+    whole, reference = with_reference(given, seed=word, budget=budget)
+    theta = starts(whole, count=settings.chains, seed=word)
+    start = theta, check_model(whole, theta)
+    settings = settled_effort(settings, GeometricPath(whole.log_base, whole.log_target), theta)
+    plan = TemperPlan(
+        seed=seed,
+        settings=settings,
+        draws=_room(given, settings, budget) if draws is None else draws,
+        # Without a budget the run goes on until the draws are there.
+        must_draw=draws is not None or budget is None,
+        budget=budget,
+        search=hints is not None,
+    )
+    engine = TemperEngine(whole, plan, start, hints=hints, about="" if reference is None else reference.about)
+    if reference is not None:
+        engine.chains.counts = reference.counts
+    return carry_out(engine, plan, whole, shown, place)
+
+
+def _by_the_paper(
+    model: Model, asked: tuple[int, PaperSettings, int | None, float | None], progress: Progress, place: Path | None
+) -> Fit:
+    """A run of the paper's engine with this seed, settings, draws and budget."""
+    # Imported here, since it needs blackjax, which nothing else here does.
+    from pathtemp.engines.paper.engine import PaperEngine, PaperPlan
+
+    plan = PaperPlan(*asked)
+    word = seed_word(plan.seed)
+    whole, _ = with_reference(model, seed=word)
+    check_model(whole, starts(whole, count=max(plan.settings.chains, 64), seed=word))
+    return carry_out(PaperEngine(whole, plan), plan, whole, progress, place)
+
+
+def checked_how(settings: Any, *, budget: Any, draws: Any, chains: Any) -> tuple[float | None, int | None, int | None]:
+    """Budget, draws and chains as plain numbers; raises where they, or the settings, are of a wrong type or size."""
+    a_kind_of("settings", settings, (Settings, PaperSettings), "pt.settings.DEFAULT, pt.settings.PAPER or a copy")
+    counts = [
+        None if value is None else whole_number(name, value, least=1)
+        for name, value in (("draws", draws), ("chains", chains))
+    ]
+    spend = None if budget is None else positive_number("budget", budget, "number of gradient evaluations")
+    return spend, counts[0], counts[1]
+
+
+def _check_budget(model: Model, budget: float | None, settings: Settings, *, search: bool) -> None:
+    """Raise where a budget is too small for a few rounds and all that comes before them."""
+    most = MOST_GRADIENTS if budget is None else budget
+    fewest = FEWEST_ROUNDS * settings.round_gradients_in(model.dim) + LEAST_SEARCH * search
+    fewest += LEAST_GRADIENTS * isinstance(model.log_base, Automatic)
+    if most < fewest:
+        raise InputError(
+            f"budget: {most:.0f} gradient evaluations are too few for {settings.chains} chains; "
+            f"give {fewest:.0f} at least, or fewer chains"
+        )
+
+
+def _hints(modes: Literal["auto", "off"] | ArrayLike, dim: int) -> FloatArray | None:
+    """Points (n, dim) from which modes are looked for besides; None not to look."""
+    if isinstance(modes, str):
+        if modes not in ("auto", "off"):
+            raise InputError(f'modes: it must be "auto", "off" or points (n, dim), and is {modes!r}')
+        return np.empty((0, dim)) if modes == "auto" else None
+    points = finite_array("modes", modes)
+    if points.ndim != 2 or points.shape[1] != dim or not np.isfinite(points).all():
+        raise InputError(f"modes: expected finite points of shape (n, {dim}), got shape {points.shape}")
+    return points
+
+
+def _room(model: Model, settings: Settings, budget: float | None) -> int:
+    """Target draws to keep for each chain where the user does not say: within memory, and what a budget can make."""
+    enough = -(-WORK[settings.effort].draws // settings.chains)
+    if budget is None:
+        return enough
+    iterations = budget / settings.chains / (0.5 * (settings.leapfrogs_in(model.dim) + 1))
+    most = MOST_NUMBERS // (settings.chains * max(model.dim, 1))
+    return max(1, min(max(enough, int(0.25 * iterations)), 4 * enough, most))

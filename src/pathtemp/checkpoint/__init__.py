@@ -1,1 +1,0 @@
-"""Runs that never lose work: their whole state in a file after every round, and back."""

@@ -1,0 +1,273 @@
+"""The search for modes, a stage of preparing: after the annealing pass, again for a mode met later, and at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pathtemp._types import FloatArray, IntArray
+from pathtemp.engines.default.chains import Chains
+from pathtemp.engines.default.effort import WORK
+from pathtemp.engines.default.verdict import target_draws
+from pathtemp.engines.protocol import Host
+from pathtemp.io.persistent import persistent
+from pathtemp.kernels.rounds import Record
+from pathtemp.model.evaluate import energies_of, exact_draws
+from pathtemp.model.model import Model
+from pathtemp.modes import choose
+from pathtemp.modes.ascent import CHUNK, LANES
+from pathtemp.modes.local import DENSE_DIM
+from pathtemp.modes.search import BATCH, Search, base_stream, find_modes
+from pathtemp.modes.shares import mode_shares
+from pathtemp.modes.table import Modes
+from pathtemp.paths.geometric import GeometricPath
+from pathtemp.result.run import Counts, Run
+from pathtemp.seeds import Draws, Stream, rng, seed_word
+from pathtemp.verdict import modes as gates
+
+if TYPE_CHECKING:
+    from pathtemp.engines.default.engine import TemperEngine, TemperPlan
+
+SEARCH_SHARE = 0.1
+"""Share of the budget for the search after the annealing pass."""
+
+MOST_SEARCH = 20_000
+"""Gradient evaluations of that search where no budget is given."""
+
+LEAST_SEARCH = 4 * LANES * CHUNK
+"""Gradient evaluations of that search at least, enough for a few dozen starts."""
+
+MOST_SCANNED = 8_000_000
+"""Numbers in the base draws that are scanned at once (64 MB)."""
+
+NO_SCAN = 5_000
+"""Gradient evaluations of a budget that buy no scan; each of the others buys one draw."""
+
+LOOK_SHARE = 0.01
+"""Share of the budget for each look at target draws; there is none where that does not pay for a first step."""
+
+LEAST_LOOK = 4 * LANES * CHUNK
+"""Gradient evaluations of a look at least, enough for most ascents to arrive."""
+
+MOST_OF_PART = 0.2
+"""Largest share of what is left of a run for the look at its end."""
+
+LOOK_AT = (2, 6)
+"""Adaptive rounds after which target draws are looked at."""
+
+MOST_RESTARTS = 3
+
+ROUNDS_AFTER = 4
+"""Rounds that must fit into what is left for a run to be prepared again."""
+
+
+@persistent(
+    *("hints", "about", "_rng", "_search", "_user_path", "_user_end", "_mixture", "_why", "_known"),
+    *("_rounds", "_restarts", "_looked_at"),
+)
+class ModeSearch:
+    """What a run knows of the modes, and the base that it makes of them.
+
+    Parameters
+    ----------
+    model, plan
+        The user's model, and what is asked for.
+    start
+        Starts theta (chains, dim) of the chains.
+    hints, about
+        Points (n, dim) near modes that the user knows of, and how the base was made if by us.
+    """
+
+    def __init__(
+        self, model: Model, start: FloatArray, plan: TemperPlan, *, hints: FloatArray | None, about: str
+    ) -> None:
+        self.hints = np.empty((0, model.dim)) if hints is None else hints
+        self.about = about
+        self._model, self._seed, self._budget = model, seed_word(plan.seed), plan.budget
+        self._rng = rng(Stream.MODE_STARTS, self._seed)
+        self._search = Search(GeometricPath(model.log_base, model.log_target), scale=_spread(start), seed=self._seed)
+        self._user_path = (0.0, np.inf)
+        self._user_end = start
+        self._mixture, self._why = False, ""
+        self._known = 0
+        self._rounds = 0
+        self._restarts: int | None = None
+        self._looked_at = 0
+
+    def prepare(self, engine: TemperEngine, host: Host) -> None:
+        """Annealing pass, search, choice of the base; of a mode that was met in a round, the choice alone."""
+        if self._restarts is None:
+            engine.anneal(host, kept_back=LEAST_SEARCH)
+            chains = engine.chains
+            self._user_path = (chains.reached, chains.length)
+            self._user_end = chains.last_level.theta
+            self._find(engine, host)
+            self._restarts = 0
+        else:
+            self._restarts += 1
+        self._rounds = 0
+        self._choose(engine, host)
+
+    def _find(self, engine: TemperEngine, host: Host) -> None:
+        """Search from the base and along the annealing pass."""
+        model, planned = self._model, host.schedule.planned
+        lam, theta = engine.chains.pool.lam_theta()
+        most = SEARCH_SHARE * planned if self._budget is not None else min(SEARCH_SHARE * planned, MOST_SEARCH)
+        most = max(most, LEAST_SEARCH)
+        self._search.room = engine.before_rounds(host) - engine.counts.gradients
+        draws = (
+            base_stream(model.sample_base, self._seed)
+            if model.sample_base is not None
+            else _again(theta[lam <= 0], self._rng)
+        )
+        scan = int(np.clip(planned - NO_SCAN, 1024, min(WORK[engine.effort].scan, MOST_SCANNED // model.dim)))
+        if model.sample_base is None or model.dim > DENSE_DIM:
+            scan = 0
+        self._search.climb(self.hints, found_by="given", random=False, most_gradients=most)
+        find_modes(self._search, draws, (lam, theta), most_gradients=most, scan=scan, rng=self._rng)
+        self._pay(engine, host)
+
+    def _pay(self, engine: TemperEngine, host: Host) -> None:
+        """Count what the search has spent."""
+        spent, self._search.counts = self._search.counts, Counts()
+        engine.chains.counts = engine.chains.counts + spent
+        host.note(engine.line("modes"))
+
+    def _choose(self, engine: TemperEngine, host: Host) -> None:
+        """Choose the base by the length of the path; the chosen path is annealed when this returns."""
+        self._search.refine()
+        self._known = len(self._search.modes)
+        self._why = choose.why_not(self._model, self._search, self._user_path, self._user_end)
+        if self._why:
+            return
+        self._search.divide()
+        old = engine.chains
+        engine.chains = self._on_mixture(engine)
+        engine.anneal(host)
+        new = engine.chains
+        count = len(choose.legs(self._search))
+        all_reached = choose.fair(self._search, self._user_end)
+        better, self._why = choose.verdict(count, self._user_path, (new.reached, new.length), all_reached=all_reached)
+        if better or self._mixture:
+            self._mixture = True
+            engine.forget()
+        else:
+            old.counts, engine.chains = new.counts, old
+
+    def _on_mixture(self, engine: TemperEngine) -> Chains:
+        """Chains on the path from a mixture of the modes and the user's base, which go on counting."""
+        model, old = choose.with_mixture(self._model, self._search), engine.chains
+        assert model.sample_base is not None
+        theta = exact_draws(model.sample_base, seed=self._seed, stream=Draws.STARTS, count=old.settings.chains)
+        chains = engine.chains_of(model, (theta, energies_of(GeometricPath(model.log_base, model.log_target), theta)))
+        chains.counts, chains.seconds, chains.rejected = old.counts, old.seconds, old.rejected
+        return chains
+
+    def met_new_mode(self, engine: TemperEngine, record: Record, host: Host) -> bool:
+        """Whether target draws of this round lead to a mode of some mass, and there is room to begin again with it."""
+        self._rounds += 1
+        if self._restarts == MOST_RESTARTS or self._rounds not in LOOK_AT:
+            return False
+        left = engine.before_rounds(host) - engine.counts.gradients
+        again = ROUNDS_AFTER * engine.round_gradients + max(host.spent_on("anneal"))
+        cost = self._look_cost(host.schedule.planned)
+        if left < cost + again:
+            return False
+        theta = np.asarray(record.theta)[np.asarray(record.theta_lam) >= 1.0]
+        new = self._look(theta, cost, engine, host)
+        return bool(np.any(self._search.shares()[new] >= gates.MATTERS))
+
+    def _look_cost(self, planned: float) -> float:
+        """Gradient evaluations that a look may cost in a run of so many."""
+        share = LOOK_SHARE * (10.0 * MOST_SEARCH if self._budget is None else planned)
+        return 0.0 if share < LANES * CHUNK else max(share, LEAST_LOOK)
+
+    def kept_back(self, engine: TemperEngine, left: float) -> float:
+        """Gradient evaluations of the ``left`` ones for the look at the end; none where they are few."""
+        cost = self._look_cost(engine.counts.gradients + left)
+        return cost if cost <= MOST_OF_PART * left else 0.0
+
+    def look_at_draws(self, engine: TemperEngine, host: Host, room: float) -> bool:
+        """Once for the rounds there are: climb from the target draws, and weigh what is new.
+
+        A mode that is found here came too late for the base, which stays as it is; the verdict names it.
+        """
+        if self._looked_at == engine.chains.rounds:
+            return False
+        self._looked_at = engine.chains.rounds
+        if len(self._look(target_draws(engine.chains).flat, room, engine, host)):
+            self._search.refine()
+            self._pay(engine, host)
+        return True
+
+    def _look(self, theta: FloatArray, room: float, engine: TemperEngine, host: Host) -> IntArray:
+        """Climb from the target draws (n, dim) that are explained least; returns the numbers of new modes."""
+        search = self._search
+        if len(theta) == 0 or search.without_list or room < LANES * CHUNK:
+            return np.zeros(0, np.int64)
+        search.room = room
+        picked = search.least_explained(theta, search.log_target(theta), BATCH)
+        new = search.climb(theta[picked], found_by="draws", random=False, most_gradients=room)
+        self._pay(engine, host)
+        return np.array(new, np.int64)
+
+    def added_to(self, run: Run, chains: Chains) -> Run:
+        """The outcome with what is known of the modes, and gates on it."""
+        search, draws = self._search, target_draws(chains)
+        share: FloatArray = np.zeros(0)
+        se: FloatArray = np.zeros(0)
+        visited: IntArray = np.zeros(0, np.int64)
+        if search.modes and not search.without_list:
+            labels = search.labels(draws.flat).reshape(draws.chain.shape)
+            share, se, visited = mode_shares(labels, draws.numbered_tours, len(search.modes))
+        checks = run.diagnostics.checks
+        if not search.without_list:
+            expected = search.shares()
+            checks = (
+                *checks,
+                gates.check_unseen(search.unseen, search.starts),
+                gates.check_visits(visited[: self._known], expected[: self._known]),
+                gates.check_unknown(expected[self._known :]),
+            )
+        base = run.base
+        if self._mixture and self._model.sample_base is not None:
+            count = base.shape[0] * base.shape[1]
+            base = exact_draws(self._model.sample_base, seed=self._seed, stream=Draws.BASE, count=count).reshape(
+                base.shape
+            )
+        diagnostics = replace(run.diagnostics, checks=checks)
+        return replace(run, base=base, diagnostics=diagnostics, modes=self._table(share, se, visited))
+
+    def _table(self, share: FloatArray, se: FloatArray, visited: IntArray) -> Modes:
+        search = self._search
+        order = np.argsort(-share, kind="stable")
+        listed = [search.modes[k] for k in order]
+        centres = np.array([mode.law.centre for mode in listed]).reshape(len(order), self._model.dim)
+        return Modes(
+            centre=self._model.draws(centres) if len(order) else {},
+            log_density=np.array([mode.law.height for mode in listed]),
+            share=share[order],
+            share_se=se[order],
+            visits=visited[order],
+            found_by=tuple(mode.found_by for mode in listed),
+            starts=np.array([mode.starts for mode in listed], np.int64),
+            starts_made=search.starts,
+            unseen=float("nan") if search.without_list else search.unseen,
+            mixture=self._mixture,
+            why="; ".join(filter(None, (self._why, self.about))),
+            looked_at=search.base_starts + search.scanned,
+        )
+
+
+def _spread(theta: FloatArray) -> FloatArray:
+    """Spread of the starts in each coordinate, robust where the base is heavy-tailed."""
+    low, high = np.quantile(theta, [0.16, 0.84], axis=0)
+    return np.maximum(0.5 * (high - low), 1e-8)
+
+
+def _again(theta: FloatArray, rng: np.random.Generator) -> Callable[[int], FloatArray]:
+    """Draws out of those there are, for a base without a sampler."""
+    return lambda count: theta[rng.integers(len(theta), size=count)]

@@ -1,0 +1,98 @@
+"""What the frozen rounds leave on the host, in bounded memory: the joint path, where moves were accepted, tours."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pathtemp._types import FloatArray
+from pathtemp.engines.default.learner import NO_DENSITY, along_path
+from pathtemp.engines.rows import Rows
+from pathtemp.estimators.khat import khat
+from pathtemp.estimators.tours import TargetVisits
+from pathtemp.io.persistent import persistent
+from pathtemp.kernels.rounds import Record
+from pathtemp.kernels.transported_hmc import KernelParameters
+from pathtemp.result.curve import LogZ
+from pathtemp.verdict.travel import BINS
+
+MOST_POINTS = 2**17
+"""Points of the path that are kept, a megabyte for each of its four numbers; iterations are thinned beyond."""
+
+FEWEST_ROWS = 64
+"""Iterations that are kept at least; where there are many chains, those of the first."""
+
+KHAT_POINTS = 8192
+"""Points from which the k-hat of a round is computed."""
+
+
+@persistent("rows", "rounds", "visits", "returns", "bins", "at_ends", "moves", "accepted")
+class Trace:
+    """The path of the frozen rounds.
+
+    ``a``, ``lam``, ``delta``, ``first`` have shape (chain, iteration), evenly thinned; all that is counted is exact.
+    ``bins`` and ``at_ends`` are the visits to the bins between the ends of the path, and to the ends.
+    """
+
+    def __init__(self, chains: int) -> None:
+        self._chains = chains
+        self._shown = min(chains, MOST_POINTS // FEWEST_ROWS)
+        self.rows = Rows(MOST_POINTS // self._shown)
+        self.rounds = 0
+        self.visits = TargetVisits(chains)
+        self.returns = np.zeros(chains, int)
+        self.bins, self.at_ends = np.zeros(BINS), np.zeros(2)
+        self.moves, self.accepted = np.zeros(BINS), np.zeros(BINS)
+
+    def add(self, record: Record, position: FloatArray) -> None:
+        """Add one round; ``position`` (n, C) of its lam along the path."""
+        self.rounds += 1
+        shown = slice(0, self._shown)
+        names = ("a", "lam", "delta", "first")
+        self.rows.add(**{name: np.asarray(getattr(record, name))[:, shown] for name in names})
+        lam = np.asarray(record.lam)
+        at_base = record.regenerated | (lam <= 0)
+        self.returns += at_base.sum(axis=0)
+        self.visits.add(at_base, lam >= 1)
+        self.bins += np.histogram(position[(lam > 0) & (lam < 1)], BINS, (0.0, 1.0))[0]
+        self.at_ends += np.array([np.count_nonzero(lam <= 0), np.count_nonzero(lam >= 1)])
+        mean, count = along_path(record.position, record.acceptance, BINS)
+        self.moves += count
+        self.accepted += mean * count
+
+    def _field(self, name: str) -> FloatArray:
+        return self.rows.fields[name].T if self.rows.fields else np.empty((self._chains, 0))
+
+    @property
+    def a(self) -> FloatArray:
+        """Sampled coordinate in [0, 2)."""
+        return self._field("a")
+
+    @property
+    def lam(self) -> FloatArray:
+        """Inverse temperature."""
+        return self._field("lam")
+
+    @property
+    def delta(self) -> FloatArray:
+        """Derivative dlog q/dlam, -inf where the target has no density."""
+        delta = self._field("delta")
+        return np.where(delta < NO_DENSITY, -np.inf, delta)
+
+    @property
+    def first(self) -> FloatArray:
+        """First coordinate of theta."""
+        return self._field("first")
+
+    @property
+    def acceptance(self) -> FloatArray:
+        """Mean HMC acceptance at 20 equispaced positions from end to end; their number of moves is in ``moves``."""
+        return np.asarray(self.accepted / np.maximum(self.moves, 1e-12))
+
+    def khat(self, curve: LogZ, parameters: KernelParameters, *, most: int = MOST_POINTS) -> float:
+        """k-hat of 1/p(a) = c/z at the sampled a (Step 4), the flat ends kept out; from ``most`` points."""
+        lam = self.lam
+        lam = lam[:, :: max(1, lam.size // most)]
+        log_c = np.interp(lam, parameters.link.nodes, parameters.prior.log_c)
+        ratio = log_c - curve(lam)
+        flat = (lam <= 0) | (lam >= 1)
+        return khat(ratio.ravel(), flat=flat.ravel()).value if np.isfinite(ratio).all() else float("nan")

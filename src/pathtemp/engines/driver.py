@@ -1,0 +1,265 @@
+"""The adaptive loop of section 2.1: sample, estimate log z, set c <- z, diagnose, repeat. The only one.
+
+It prepares an engine, runs adaptive rounds until the kernel has settled, freezes it, and runs frozen rounds until the
+run is over. Records, progress, interrupts, checkpoints, resuming and extending are its work and no engine's.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Protocol
+
+from pathtemp.engines.interrupts import Interrupts, Stopped
+from pathtemp.engines.progress import Progress
+from pathtemp.engines.protocol import Engine, Line, Schedule
+from pathtemp.errors import InputError
+from pathtemp.io.persistent import persistent, restore, state_of
+from pathtemp.model.inputs import naming
+from pathtemp.model.model import Model
+from pathtemp.result.fit import Fit
+from pathtemp.result.run import Check, RoundRecord
+from pathtemp.verdict.travel import check_finished
+
+SPARE = 1.1
+"""Rounds that must fit into what is left for one to begin: trajectories are random, so one may cost a little more."""
+
+MOST_CURVES = 64
+"""Records of the history that hold a curve."""
+
+
+class Keep(Protocol):
+    """Keeps the state between two rounds in a file."""
+
+    def __call__(self, state: Mapping[str, Any]) -> None:
+        """Keep a state."""
+        ...
+
+    def held(self) -> AbstractContextManager[None]:
+        """Hold the file, so that no other run writes it."""
+        ...
+
+
+@persistent("schedule", "history", "prepared", "adapted", "frozen", "burnt_in", "kept_back", "engine")
+class Driver:
+    """One run of an engine; it can be kept, resumed and extended between any two rounds.
+
+    Parameters
+    ----------
+    engine
+        What samples and learns.
+    schedule
+        How far the run goes.
+    model
+        The user's, whose names are in messages.
+    progress
+        Who is told.
+    keep
+        Called with the state after every round; None where nothing is kept.
+    """
+
+    def __init__(
+        self, engine: Engine, schedule: Schedule, *, model: Model, progress: Progress, keep: Keep | None = None
+    ) -> None:
+        self.engine, self.schedule, self.progress = engine, schedule, progress
+        self.history: list[RoundRecord] = []
+        self.prepared = self.frozen = self.burnt_in = False
+        self.adapted = 0
+        self.kept_back = 0.0
+        self._model, self._keep = model, keep
+        self._interrupts = Interrupts()
+
+    def carry_out(self) -> Fit:
+        """Do what is left; the fit of it."""
+        if self.schedule.most < float("inf"):
+            # A bar needs an end to move towards.
+            self.progress.start(int(self.schedule.most))
+        return self._fit_after_rounds()
+
+    def extend(self, *, draws: int | None, budget: float | None) -> Fit:
+        """Go on where the run stopped; the fit of all rounds together."""
+        engine = self.engine
+        given = {name for name, value in (("draws", draws), ("budget", budget)) if value is not None}
+        if not given or given - set(engine.extended_by):
+            names = " or ".join(f"{name}=" for name in engine.extended_by)
+            raise InputError(f"extend: give {names}; that is what this run can be extended by")
+        least = SPARE * engine.round_gradients
+        if budget is not None and not budget >= least:
+            raise InputError(
+                f"extend: budget must be {least:.0f} gradient evaluations at least, one round, and is {budget}"
+            )
+        if draws is not None and draws < 1:
+            raise InputError(f"extend: draws must be at least 1, and is {draws}")
+        needed = 0.0 if draws is None else engine.make_room(draws)
+        most = engine.counts.gradients + (needed if budget is None else budget)
+        self.schedule = replace(engine.schedule(most), until_done=budget is None)
+        if self.frozen:
+            self._keep_back()
+        return self._fit_after_rounds()
+
+    def note(self, line: Line) -> None:
+        """Add a line to the history."""
+        curve = line.curve
+        record = RoundRecord(
+            phase=line.phase,
+            gradients=self.engine.counts.gradients,
+            tours=line.tours,
+            log_z=float(curve.mean[-1] - curve.mean[0]),
+            log_z_se=float(curve.stderr[-1]),
+            khat=line.khat,
+            acceptance=line.acceptance,
+            curve=curve if line.changed else None,
+        )
+        self.history.append(record)
+        self._thin_curves()
+        self.progress.round(record)
+
+    def _thin_curves(self) -> None:
+        """Keep the curves of every so many records, and the last: a round costs the same as any."""
+        stride, last = 1, len(self.history) - 1
+        while last >= MOST_CURVES * stride:
+            stride *= 2
+        for place, record in enumerate(self.history[:last]):
+            if place % stride and record.curve is not None:
+                self.history[place] = replace(record, curve=None)
+
+    def spent_on(self, phase: str) -> list[int]:
+        """Gradient evaluations of each line of the history of that phase."""
+        before = [0, *(record.gradients for record in self.history)]
+        pairs = zip(self.history, before, strict=False)
+        return [record.gradients - spent for record, spent in pairs if record.phase == phase]
+
+    def _fit_after_rounds(self) -> Fit:
+        more = "" if self._keep is None else "; pt.resume goes on from the rounds before once it is mended"
+        stopped = False
+        try:
+            with self._held(), self._interrupts.heard(), naming(self._model, more=more):
+                self._rounds()
+        except Stopped:
+            stopped = True
+        finally:
+            self.progress.finish()
+        fit = self.engine.fit(tuple(self.history))
+        checks = (*([self._unfinished()] if stopped else []), *fit.diagnostics.checks)
+        continuation = self if self.engine.extended_by else None
+        return replace(fit, diagnostics=replace(fit.diagnostics, checks=checks), continuation=continuation)
+
+    def _held(self) -> AbstractContextManager[None]:
+        return nullcontext() if self._keep is None else self._keep.held()
+
+    def _rounds(self) -> None:
+        """The loop."""
+        if not self.prepared:
+            self._prepare()
+        else:
+            self._compile()
+        while (run := self._next()) is not None:
+            run()
+            self._between_rounds()
+        if self.engine.finish(self, self.kept_back):
+            self._between_rounds()
+
+    def _next(self) -> Callable[[], None] | None:
+        """The next round; None where the run is over."""
+        engine, schedule = self.engine, self.schedule
+        if not self.frozen:
+            return self._adaptive_round
+        room = schedule.most - self.kept_back - engine.counts.gradients
+        over = not schedule.freezes or room < SPARE * engine.round_gradients
+        return None if over or (schedule.until_done and engine.complete()) else self._frozen_round
+
+    def _prepare(self) -> None:
+        self.engine.prepare(self)
+        self.prepared, self.adapted = True, 0
+        self._compile()
+
+    def _compile(self) -> None:
+        self.progress.compile("round")
+        self.engine.compile()
+
+    def _adaptive_round(self) -> None:
+        engine, schedule = self.engine, self.schedule
+        with self._timed("adapt"):
+            record = engine.round()
+            self.adapted += 1
+            last = self._last_adaptation()
+            self.note(engine.adapt(record, self.adapted, last=last))
+            restarts = engine.restarts(record, self)
+        if restarts:
+            self._prepare()
+        elif last or (engine.settled and engine.counts.gradients >= schedule.adapt_least):
+            engine.freeze()
+            self.frozen = True
+            self._keep_back()
+
+    def _last_adaptation(self) -> bool:
+        """Whether no adaptive round may follow."""
+        schedule, spent = self.schedule, self.engine.counts.gradients
+        no_room = not schedule.freezes and spent + SPARE * self.engine.round_gradients > schedule.most
+        return no_room or spent >= schedule.adapt_most or self.adapted == schedule.adaptations
+
+    def _keep_back(self) -> None:
+        self.kept_back = self.engine.kept_back(self.schedule.most - self.engine.counts.gradients)
+
+    def _frozen_round(self) -> None:
+        with self._timed("sample"):
+            record = self.engine.round()
+            if self.burnt_in:
+                self.note(self.engine.keep(record))
+            else:
+                # The chains still stand as the last adaptive kernel left them.
+                self.burnt_in = True
+                self.engine.burnt_in()
+
+    @contextmanager
+    def _timed(self, phase: str) -> Iterator[None]:
+        """Add the time that passes to the seconds of a phase."""
+        begin = time.perf_counter()
+        yield
+        self.engine.seconds[phase] += time.perf_counter() - begin
+
+    def _between_rounds(self) -> None:
+        self._interrupts.round_ended()
+        if self._keep is not None:
+            self._keep(state_of(self))
+        self._interrupts.stop_if_asked()
+
+    def _unfinished(self) -> Check:
+        """The gate that says that the rounds are not all."""
+        ways = ["fit.extend"] if self.engine.extended_by else []
+        ways += ["pt.resume on its checkpoint"] if self._keep is not None else []
+        return check_finished(self.engine.counts.gradients, ways, limit=self.schedule.most)
+
+
+def new_checkpoint(path: str | os.PathLike[str]) -> Path:
+    """The file of a checkpoint that is to be made, where it can be made and would hide no other."""
+    from pathtemp.io.checkpoint import new_place
+
+    return new_place(path)
+
+
+def carry_out(engine: Engine, plan: Any, model: Model, progress: Progress, place: Path | None) -> Fit:
+    """The fit of a new run, with a checkpoint at ``place`` where there is one; ``plan`` says what was asked for."""
+    keep = None if place is None else _writer(place, plan, model)
+    schedule = engine.schedule(plan.budget)
+    return Driver(engine, schedule, model=model, progress=progress, keep=keep).carry_out()
+
+
+def go_on(engine: Engine, record: Mapping[str, Any], model: Model, progress: Progress, place: Path) -> Fit:
+    """The fit of a run that goes on from the ``record`` of its checkpoint at ``place``."""
+    plan = record["plan"]
+    keep = _writer(place, plan, model)
+    driver = Driver(engine, engine.schedule(plan.budget), model=model, progress=progress, keep=keep)
+    restore(driver, record["state"])
+    return driver.carry_out()
+
+
+def _writer(place: Path, plan: Any, model: Model) -> Keep:
+    # Imported here, so that a run without a checkpoint knows nothing of them.
+    from pathtemp.io.writer import Writer
+
+    return Writer(place, plan, model)

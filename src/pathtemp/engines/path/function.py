@@ -1,0 +1,126 @@
+"""The engine along any smooth q(theta, lam), from the starts of the chains to its fit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import numpy as np
+
+from pathtemp._types import Array, FloatArray
+from pathtemp.engines.path.blocks import in_blocks
+from pathtemp.engines.path.chains import CELLS, PathChains
+from pathtemp.engines.path.engine import Found, PathEngine
+from pathtemp.engines.path.plans import PathPlan
+from pathtemp.engines.path.search import search
+from pathtemp.engines.path.targets import TargetMarginal
+from pathtemp.engines.path.transport import flat_chart, refine
+from pathtemp.engines.path.verdict import judge
+from pathtemp.engines.path.weights import thinned
+from pathtemp.engines.protocol import Host
+from pathtemp.model.layout import Layout
+from pathtemp.model.model import Model
+from pathtemp.paths.function import FunctionPath, LogPath
+from pathtemp.paths.links import BASE_END, TARGET_START
+from pathtemp.result.curve import LogZ
+from pathtemp.result.fit import Fit
+from pathtemp.result.run import Counts, RoundRecord, Run
+from pathtemp.seeds import Stream, rng
+
+SEARCH_SHARE = 0.15
+"""Share of the budget for the search that comes first, each chain at its own lam."""
+
+RADII = (8.0, 4.0, 2.0, 2.0)
+"""Half widths of the windows of the first fit of the transport, in distances of its nodes, from coarse to fine."""
+
+PINNED = 2
+"""First rounds in which every chain keeps its lam."""
+
+MARGINALS = {"uniform": "uniform", "min-variance": "optimal", "constant-kl": "constant-kl"}
+"""What the user calls a target marginal, and what it is called here."""
+
+
+class FunctionEngine(PathEngine):
+    """The run along a function of (theta, lam).
+
+    Parameters
+    ----------
+    log_q, args
+        Log density ``(theta (dim,), lam (), *args) -> ()``, and its further arguments.
+    plan
+        What is asked for.
+    starts
+        Points (chains, dim) from which the chains begin.
+    """
+
+    def __init__(self, log_q: LogPath, args: tuple[Any, ...], plan: PathPlan, *, starts: FloatArray) -> None:
+        target = TargetMarginal(MARGINALS[plan.target_marginal])
+        how: dict[str, Any] = {"settings": plan.settings, "seed": plan.seed}
+        chains = PathChains(FunctionPath(log_q), args, ends=(BASE_END, 1.0 - TARGET_START), target=target, **how)
+        super().__init__(chains, dim=plan.dim, widen=False, pinned=PINNED)
+        self._log_q, self._plan, self._starts = log_q, plan, starts
+
+    @property
+    def model(self) -> Model:
+        """The two ends of the path as base and target."""
+        (low, high), log_q, args = self._plan.interval, self._log_q, self.chains.args
+        layout = Layout({"theta": (self._plan.dim,)})
+        return Model(lambda x: log_q(x, low, *args), lambda x: log_q(x, high, *args), layout, name=self._plan.name)
+
+    def search(self, host: Host) -> Found:
+        """HMC with every chain held at its own lam."""
+        plan = self._plan
+        lam = _strata(*plan.interval, plan.settings.chains)
+        found = search(
+            self._log_q,
+            self._starts,
+            gradients=SEARCH_SHARE * host.schedule.planned,
+            seed=plan.seed,
+            each=(lam,),
+            shared=self.chains.args,
+            give_up=False,
+        )
+        draws = found.draws.reshape(-1, plan.dim)
+        at = np.tile(lam, len(found.draws))
+        gradient = in_blocks(_gradient, (self._log_q,), self.chains.args, (draws, at))[0]
+        chart = flat_chart(plan.interval, draws)
+        for radius in RADII:
+            chart = refine(chart, at, draws, gradient, radius=radius)
+        return Found(chart, found.last, lam, found.counts + Counts(len(draws), 0))
+
+    def outcome(self, history: tuple[RoundRecord, ...]) -> Fit:
+        """What the frozen rounds give."""
+        chains, trace = self.chains, self.trace
+        curves = trace.curves(chains.log_c)
+        theta, a = trace.stacked("theta"), trace.stacked("theta_a")
+        r = 1.0 - np.abs(1.0 - a)
+        at_end, at_start = (
+            thinned(theta, np.where(here, 0.0, -np.inf), seed=chains.seed)
+            for here in (r > 1.0 - chains.ends[1], r < chains.ends[0])
+        )
+        every_a, mean = trace.stacked("a").T, curves[0].mean
+        lam = np.linspace(chains.low, chains.high, CELLS + 1)
+        run = Run(
+            target=at_end,
+            base=at_start,
+            a=every_a,
+            lam=chains.lam_of(every_a),
+            delta=trace.stacked("plain").T / (chains.high - chains.low),
+            log_z=LogZ(lam, mean - mean[0], curves[0].se(lambda curve: curve - curve[0])),
+            history=history,
+            diagnostics=judge(self, curves, at_end),
+            counts=chains.counts,
+            seconds=dict(chains.seconds),
+        )
+        return Fit.from_run(run, self.model, seed=chains.seed, settings=chains.settings)
+
+
+def _strata(low: float, high: float, chains: int) -> FloatArray:
+    """Lam of each chain while it is held: equispaced, in an order that spreads neighbours in the list of starts."""
+    order = rng(Stream.TIES).permutation(chains)
+    return np.asarray(low + (high - low) * (order + 0.5) / chains)
+
+
+def _gradient(log_q: LogPath) -> Callable[[tuple[Any, ...], Array, Array], tuple[Array]]:
+    return lambda args, theta, lam: (jax.grad(log_q)(theta, lam, *args),)

@@ -1,0 +1,164 @@
+"""What an engine is: an object that samples, learns and estimates, and leaves the loop to the driver."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple, Protocol
+
+from pathtemp.engines.progress import Progress
+from pathtemp.errors import InputError
+from pathtemp.io.persistent import storable
+from pathtemp.result.curve import LogZ
+from pathtemp.result.fit import Fit
+from pathtemp.result.run import Counts, RoundRecord
+
+
+@storable
+@dataclass(frozen=True)
+class Schedule:
+    """How far a run goes, in gradient evaluations over all chains unless said otherwise.
+
+    Parameters
+    ----------
+    most
+        Of the whole run; infinite where the engine stops by itself.
+    planned
+        Of which the shares of preparing are taken; as many as ``most`` where the user gave a budget.
+    adapt_least, adapt_most
+        Between these the kernel is frozen, as soon as it has settled.
+    adaptations
+        Adaptive rounds at most; None for any number.
+    freezes
+        Whether frozen rounds follow, from which the estimates come.
+    until_done
+        Whether the frozen rounds end as soon as everything asked for is there.
+    """
+
+    most: float
+    planned: float = float("inf")
+    adapt_least: float = 0.0
+    adapt_most: float = float("inf")
+    adaptations: int | None = None
+    freezes: bool = True
+    until_done: bool = False
+
+
+class Line(NamedTuple):
+    """What an engine says of a round, or of a step before the rounds.
+
+    Parameters
+    ----------
+    phase
+        As in :class:`pathtemp.result.run.RoundRecord`.
+    curve
+        The log z curve so far.
+    tours, acceptance, khat
+        Of the round.
+    changed
+        Whether the curve is another than before.
+    """
+
+    phase: str
+    curve: LogZ
+    tours: int = 0
+    acceptance: float = float("nan")
+    khat: float = float("nan")
+    changed: bool = True
+
+
+class Host(Protocol):
+    """The loop, as an engine sees it while it prepares."""
+
+    progress: Progress
+    schedule: Schedule
+
+    def note(self, line: Line) -> None:
+        """Add a line to the history."""
+        ...
+
+    def spent_on(self, phase: str) -> list[int]:
+        """Gradient evaluations of each line of the history of that phase."""
+        ...
+
+
+class Engine(ABC):
+    """One way to sample along a path and to learn from it.
+
+    A subclass names its state, see :mod:`pathtemp.io.persistent`. Between rounds all of it is in those fields.
+    """
+
+    extended_by: ClassVar[tuple[str, ...]] = ("budget",)
+    """What a run may be extended by; nothing where it cannot be."""
+
+    counts: Counts
+    """Evaluations so far."""
+
+    seconds: dict[str, float]
+    """Wall seconds by part."""
+
+    @property
+    @abstractmethod
+    def round_gradients(self) -> float:
+        """Gradient evaluations that a round costs on average."""
+
+    @abstractmethod
+    def schedule(self, budget: float | None) -> Schedule:
+        """How far a run goes that may spend ``budget`` gradient evaluations; None where nobody said."""
+
+    @abstractmethod
+    def prepare(self, host: Host) -> None:
+        """All that comes before the first round; called once more after :meth:`restarts`."""
+
+    @abstractmethod
+    def compile(self) -> None:
+        """Compile the round."""
+
+    @abstractmethod
+    def round(self) -> Any:
+        """Run one round on the kernel as it is, and give back its record."""
+
+    @abstractmethod
+    def adapt(self, record: Any, number: int, *, last: bool) -> Line:
+        """Learn from the adaptive round with this ``number``, counted from one; ``last`` where none will follow."""
+
+    @property
+    @abstractmethod
+    def settled(self) -> bool:
+        """Whether the kernel is as good as adapting will make it."""
+
+    @abstractmethod
+    def fit(self, history: tuple[RoundRecord, ...]) -> Fit:
+        """What the rounds so far give; asking changes nothing."""
+
+    def restarts(self, record: Any, host: Host) -> bool:
+        """Whether this adaptive round showed that everything is to be prepared again."""
+        return False
+
+    def freeze(self) -> None:
+        """End adaptation."""
+        return None
+
+    def burnt_in(self) -> None:
+        """The first frozen round is over; it does not count."""
+        return None
+
+    def keep(self, record: Any) -> Line:
+        """Count a frozen round among those that the estimates come from."""
+        raise NotImplementedError
+
+    def complete(self) -> bool:
+        """Whether all that was asked for is there."""
+        return False
+
+    def kept_back(self, left: float) -> float:
+        """Gradient evaluations that :meth:`finish` may take of the ``left`` ones."""
+        return 0.0
+
+    def finish(self, host: Host, room: float) -> bool:
+        """What comes after the last round, within ``room`` gradient evaluations; whether anything did."""
+        return False
+
+    def make_room(self, draws: int) -> float:
+        """Make room for ``draws`` more target draws of each chain; the gradient evaluations that they may take."""
+        raise InputError(f"extend: draws={draws} cannot be asked for; give budget= alone")

@@ -1,0 +1,101 @@
+"""Compiling once: within a session by function and shapes, and between sessions on disk."""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from pathtemp.api.environment import check_environment
+from pathtemp.errors import InputError
+from pathtemp.io.private import private_folder
+
+log = logging.getLogger("pathtemp.kernels.compilation")
+
+MOST_PROGRAMS = 32
+"""Compiled programs kept in memory; the least recently used goes first."""
+
+QUICK: dict[str, str | bool] = {
+    "xla_backend_optimization_level": "1",
+    "xla_llvm_disable_expensive_passes": True,
+    "xla_cpu_use_fusion_emitters": False,
+}
+"""What XLA leaves out on a CPU: it compiles in half the time, and the program is up to a quarter slower."""
+
+_programs: OrderedDict[Hashable, Any] = OrderedDict()
+
+
+def compiled_once(
+    make: Callable[..., Callable[..., Any]],
+    static: tuple[Hashable, ...],
+    arguments: tuple[Any, ...],
+    *,
+    donate: tuple[int, ...] = (),
+    thorough: bool = False,
+) -> tuple[Any, float]:
+    """Compile ``make(*static)`` ahead of time for the shapes of ``arguments``; returns it and the seconds it took.
+
+    What comes back cannot compile again: another shape raises. The same function, statics and shapes give the same
+    program, so that a second run on one model does not compile at all. Arrays inside ``static`` (a base with
+    parameters) are handed to the program at each call: other values of the same shapes compile nothing. ``thorough``
+    is for programs that run for minutes: they are compiled with all that XLA can do.
+
+    >>> import jax.numpy as jnp
+    >>> program, _ = compiled_once(lambda n: lambda x: n * x, (2,), (jnp.ones(3),))
+    >>> program(jnp.ones(3)).tolist()
+    [2.0, 2.0, 2.0]
+    """
+    parts, structure = jax.tree.flatten(static)
+    traced = [isinstance(part, jax.Array | np.ndarray) for part in parts]
+    arrays = [part for part, is_array in zip(parts, traced, strict=True) if is_array]
+    fixed = tuple(None if is_array else part for part, is_array in zip(parts, traced, strict=True))
+    key = (make, structure, fixed, tuple(traced), _shapes(arrays), _shapes(arguments), thorough)
+    begin = time.perf_counter()
+    if key not in _programs:
+
+        def whole(arrays: list[Any], *arguments: Any) -> Any:
+            rest = iter(arrays)
+            filled = [next(rest) if is_array else part for part, is_array in zip(fixed, traced, strict=True)]
+            return make(*jax.tree.unflatten(structure, filled))(*arguments)
+
+        shifted = tuple(index + 1 for index in donate)
+        quick = QUICK if jax.default_backend() == "cpu" and not thorough else {}
+        _programs[key] = jax.jit(whole, donate_argnums=shifted).lower(arrays, *arguments).compile(dict(quick))
+        if len(_programs) > MOST_PROGRAMS:
+            _programs.popitem(last=False)
+    _programs.move_to_end(key)
+    return partial(_programs[key], arrays), time.perf_counter() - begin
+
+
+def _shapes(tree: Any) -> Hashable:
+    leaves, structure = jax.tree.flatten(tree)
+    return structure, tuple((leaf.shape, str(leaf.dtype)) for leaf in leaves)
+
+
+def use_compilation_cache() -> None:
+    """Keep compiled programs between sessions, unless the user has set JAX's cache, or PATHTEMP_CACHE to nothing.
+
+    Every run begins here, so that a process in which nothing can be compiled is told of here as well.
+    """
+    check_environment()
+    folder = os.environ.get("PATHTEMP_CACHE")
+    if jax.config.jax_compilation_cache_dir is not None or folder == "":  # type: ignore[attr-defined]
+        return
+    home = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    root = Path(folder) if folder else Path(home) / "pathtemp"
+    try:
+        private_folder(root / "xla")
+    except InputError as error:
+        # What lies there is run, so that a folder of someone else is worth no time saved.
+        log.warning("%s; programs are compiled anew in every session", error)
+        return
+    jax.config.update("jax_compilation_cache_dir", str(root / "xla"))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.3)

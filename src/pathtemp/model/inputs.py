@@ -1,0 +1,199 @@
+"""Checks of a model before any sampling: each failure is one sentence that names the argument."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from pathtemp._types import FloatArray, LogDensity
+from pathtemp.errors import InfiniteDensity, InputError
+from pathtemp.io.printable import printable
+from pathtemp.model.bases import Automatic
+from pathtemp.model.evaluate import energies_of, exact_draws
+from pathtemp.model.model import Model
+from pathtemp.paths.geometric import GeometricPath
+from pathtemp.result.draws import draws_dataset
+from pathtemp.seeds import Draws, Stream, rng
+
+MOST_NAMES = 6
+"""Names, and numbers under each, that a point is told with."""
+
+WIDEST = 1e60
+"""Largest spread of the starts and largest log density, and one over the smallest spread: fourth powers are numbers."""
+
+FAR = 1e4
+"""How far out, in units of the starts' spread, the base must have begun to fall off like a proper density."""
+
+
+def check_density(name: str, log_prob: LogDensity, dim: int) -> None:
+    """Raise unless ``log_prob`` maps a float64 vector (dim,) to a float64 scalar."""
+    try:
+        out = jax.eval_shape(log_prob, jax.ShapeDtypeStruct((dim,), jnp.float64))
+    except InputError:
+        raise
+    except Exception as error:
+        reason = str(error).strip().splitlines()[0]
+        raise InputError(
+            f"{name}: the log density fails on a point with {dim} parameters ({type(error).__name__}: {reason})"
+        ) from error
+    if not hasattr(out, "shape"):
+        raise InputError(f"{name}: the log density returns a {type(out).__name__}; it must return one number")
+    if out.shape != ():
+        raise InputError(
+            f"{name}: the log density returns shape {out.shape}; it must return one number (sum over data)"
+        )
+    if out.dtype != jnp.float64:
+        raise InputError(
+            f"{name}: the log density returns {out.dtype}; it must be computed in float64 "
+            "(make its data after importing pathtemp, or with dtype=float64)"
+        )
+
+
+@contextmanager
+def naming(model: Model, *, more: str = "") -> Iterator[None]:
+    """Let a log density of +inf be told with the names and the scale of the model's parameters."""
+    try:
+        yield
+    except InfiniteDensity as met:
+        raise InfiniteDensity(met.theta, met.values, _in_words(model, met.theta), more) from None
+
+
+def _in_words(model: Model, theta: FloatArray) -> str:
+    """A point by the names of its parameters, the first few of them."""
+    parts = []
+    for name, value in list(model.draws(theta[None]).items())[:MOST_NAMES]:
+        numbers = [f"{x:.4g}" for x in np.ravel(value)[:MOST_NAMES]]
+        inside = ", ".join(numbers) + (", ..." if np.size(value) > MOST_NAMES else "")
+        parts.append(f"{printable(name)} = {inside if np.size(value) == 1 else f'[{inside}]'}")
+    return ", ".join(parts) + (", ..." if len(model.layout.shapes) > MOST_NAMES else "")
+
+
+def starts(model: Model, *, count: int, seed: int) -> FloatArray:
+    """Where the chains start: exact draws of the base, or standard normals where it cannot be sampled."""
+    if model.sample_base is None:
+        return rng(Stream.STARTS, seed).normal(size=(count, model.dim))
+    shape = jax.eval_shape(model.sample_base, jax.random.key(0))
+    if shape.shape != (model.dim,):
+        raise InputError(f"base: a draw has shape {shape.shape}; its density takes {model.dim} parameters")
+    theta = exact_draws(model.sample_base, seed=seed, stream=Draws.STARTS, count=count)
+    if not np.isfinite(theta).all():
+        raise InputError("base: sample gives draws that are not finite")
+    _check_scale(model, theta)
+    return theta
+
+
+def _check_scale(model: Model, theta: FloatArray) -> None:
+    """Raise where a parameter is of a size whose powers are no numbers."""
+    spread = np.median(np.abs(theta - np.median(theta, axis=0)), axis=0)
+    beyond = ~((spread > 1 / WIDEST) & (spread < WIDEST))
+    if len(theta) > 1 and beyond.any():
+        index = int(np.flatnonzero(beyond)[0])
+        raise InputError(
+            f"base: its draws of {printable(_name(model, index))} have a spread of {spread[index]:.3g}; rescale the "
+            f"parameters, so that it lies between {1 / WIDEST:.0e} and {WIDEST:.0e}"
+        )
+
+
+def check_size(name: str, log_density: FloatArray) -> None:
+    """Raise where the largest of the finite log densities at the starts is too large or too small to compute with.
+
+    >>> check_size("target", np.array([-3.0, -np.inf]))
+    """
+    highest = np.max(log_density[np.isfinite(log_density)], initial=-np.inf)
+    if np.isfinite(highest) and abs(highest) > WIDEST:
+        raise InputError(
+            f"{name}: the log density is {highest:.3g} at best among the starts; rescale it, or leave out a constant, "
+            f"so that it is below {WIDEST:.0e} in size"
+        )
+
+
+def check_model(model: Model, theta: FloatArray) -> FloatArray:
+    """Evaluate the model at the starts ``theta`` (n, dim); returns their energies (n, 2) or raises."""
+    if model.dim < 1:
+        raise InputError("base: it has no parameters")
+    if isinstance(model.log_base, Automatic):
+        raise InputError("base: the model came without one, which only pt.temper finds by itself; give base=")
+    check_density("base", model.log_base, model.dim)
+    check_density("target", model.log_target, model.dim)
+    path = GeometricPath(model.log_base, model.log_target)
+    with naming(model):
+        return _checked(model, theta, path)
+
+
+def _checked(model: Model, theta: FloatArray, path: GeometricPath) -> FloatArray:
+    energies = energies_of(path, theta)
+    exact = model.sample_base is not None
+    base_ok, target_ok = np.isfinite(energies[:, 0]), np.isfinite(energies[:, 1])
+    where = "its own draws" if exact else "standard normal starts"
+    if not base_ok.all() and exact:
+        raise InputError(f"base: log_prob is -inf or NaN at {np.sum(~base_ok)} of {len(theta)} of {where}")
+    if not base_ok.any():
+        raise InputError(f"base: the log density is -inf or NaN at all {len(theta)} {where}")
+    if not target_ok.any():
+        raise InputError(
+            f"target: the log density is -inf or NaN at all {len(theta)} draws of the base; "
+            "choose a base that covers the target"
+        )
+    check_size("base", energies[:, 0])
+    check_size("target", energies[:, 1])
+    # Names, dims and coords that do not fit are found now, not when the draws are there.
+    draws_dataset(model, theta[None, np.flatnonzero(target_ok)[:1]])
+    if not exact:
+        _check_proper(model, theta[base_ok], path)
+    _check_support(theta, path)
+    return energies
+
+
+def _check_proper(model: Model, theta: FloatArray, path: GeometricPath) -> None:
+    """Raise where the base does not fall off along some ray: its integral is then infinite.
+
+    Along a ray the density of the radius r is psi(r) r^(dim - 1); between two far radii it must fall faster than 1/r.
+    """
+    centre, spread = np.median(theta, axis=0), theta.std(axis=0) + 1e-3
+    probes = rng(Stream.PROBES)
+    axes = np.concatenate([np.eye(model.dim), -np.eye(model.dim)])[:512]
+    random = probes.normal(size=(64, model.dim))
+    rays = np.concatenate([axes, random / np.linalg.norm(random, axis=1, keepdims=True)])
+    near, far = centre + FAR * spread * rays, centre + FAR**2 * spread * rays
+    # The target, whatever it is so far out, is not asked for.
+    base_alone = GeometricPath(path.log_base, path.log_base)
+    base_near, base_far = (energies_of(base_alone, x)[:, 0] for x in (near, far))
+    with np.errstate(invalid="ignore"):
+        fall = base_near - base_far
+    # One coordinate at a time integrates over that line; a flat one is improper whatever the others do.
+    improper = np.isfinite(base_far) & (fall < 0.5 * np.log(FAR))
+    if improper[: len(axes)].any():
+        index = int(np.flatnonzero(improper[: len(axes)])[0]) % model.dim
+        raise InputError(
+            f"base: its density does not fall off in {_name(model, index)}, so it cannot be normalised; "
+            "give every parameter a proper distribution"
+        )
+    if improper.any():
+        raise InputError("base: its density does not fall off in some direction, so it cannot be normalised")
+
+
+def _check_support(theta: FloatArray, path: GeometricPath) -> None:
+    """Raise where the target has density and the base has none, up to three times as far out as the starts."""
+    centre = theta.mean(axis=0)
+    wide = np.concatenate([centre + factor * (theta - centre) for factor in (1.5, 3.0)])
+    base, target = energies_of(path, wide).T
+    outside = (base == -np.inf) & np.isfinite(target)
+    if outside.any():
+        point = np.array2string(wide[np.flatnonzero(outside)[0]][:4], precision=3)
+        raise InputError(
+            f"target: it has density where the base has none (for instance at {point}); choose a base that covers it"
+        )
+
+
+def _name(model: Model, index: int) -> str:
+    """Name of one flat coordinate, such as ``theta[3]``."""
+    for name, shape in model.layout.shapes.items():
+        size = int(np.prod(shape))
+        if index < size:
+            return name if shape == () else f"{name}[{', '.join(map(str, np.unravel_index(index, shape)))}]"
+        index -= size
+    return f"parameter {index}"

@@ -1,0 +1,136 @@
+"""The fit of a margin: its marginal density, and draws of the whole posterior."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import xarray as xr
+
+from pathtemp.errors import InputError
+from pathtemp.io.escape import escape_names, unescape_names
+from pathtemp.io.printable import printable
+from pathtemp.result.fit import Fit, LogEvidence, check_more
+from pathtemp.result.marginal import Marginal
+from pathtemp.result.summary import Summary, with_error
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+MARGIN, MARGIN_DRAWS = "margin", "margin_draws"
+"""Groups of a file that hold the marginal and the draws along it."""
+
+QUANTILES = (0.001, 0.025, 0.5, 0.975, 0.999)
+"""Quantiles that a summary shows."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MarginFit(Fit):
+    """What :func:`pathtemp.divide_and_conquer` gives back.
+
+    Beside what every :class:`~pathtemp.result.fit.Fit` has: ``log_z`` is here the log density of the margin on its
+    unconstrained scale, up to a constant, and ``posterior`` are draws of the target, thinned from those along it.
+
+    Parameters
+    ----------
+    marginal
+        The marginal density: ``pdf``, ``log_pdf``, ``cdf``, ``quantile``, ``moment``, ``expectation``, each with a
+        standard error.
+    draws
+        All draws along the margin, constrained, with ``log_weight``, the log importance weight to the target.
+    evidence
+        Log of the integral of the target, and its standard error.
+    """
+
+    marginal: Marginal | None = None
+    draws: xr.Dataset | None = None
+    evidence: LogEvidence | None = None
+
+    @property
+    def log_marginal_likelihood(self) -> LogEvidence:
+        """Log of the integral of the target over all parameters, with its standard error."""
+        return self.evidence if self.evidence is not None else LogEvidence(float("nan"), float("nan"))
+
+    def extend(self, *, draws: int | None = None, budget: float | None = None) -> MarginFit:
+        """Go on where the run stopped, for ``budget`` more gradient evaluations; all frozen rounds count.
+
+        Returns a new fit; this one stays as it is, but cannot be extended again.
+        """
+        check_more(draws, budget)
+        if self.continuation is None:
+            raise InputError(
+                "extend: only a fit that is still in memory can go on, made by the default engine; "
+                "run pt.divide_and_conquer again with a larger budget"
+            )
+        fit = self.continuation.extend(draws=draws, budget=budget)
+        assert isinstance(fit, MarginFit)
+        return fit
+
+    def to_arviz(self, *, log_likelihood: bool = False) -> xr.DataTree:
+        """As for every fit, with two more groups: ``margin``, the marginal, and ``margin_draws``, all draws of it."""
+        tree = super().to_arviz(log_likelihood=log_likelihood)
+        assert self.marginal is not None
+        assert self.draws is not None
+        marginal, evidence = self.marginal, self.log_marginal_likelihood
+        table = xr.Dataset(
+            {
+                "u": ("node", marginal.u),
+                "log_p": ("node", marginal.log_p),
+                "without": (("group", "node"), marginal.without),
+                "grid": ("point", marginal.grid),
+                "values": ("point", marginal.values),
+                "evidence": ("part", np.array([evidence.value, evidence.se])),
+            },
+            attrs={"name": marginal.name, "restricted": int(marginal.restricted)},
+        )
+        tree[MARGIN] = xr.DataTree(table)
+        tree[MARGIN_DRAWS] = xr.DataTree(escape_names(self.draws))
+        return tree
+
+    def summary(self, *, rows: int | None = 20) -> Summary:
+        """The verdict first, then the marginal, the diagnostics and a posterior table of at most ``rows`` rows."""
+        whole = super().summary(rows=rows)
+        assert self.marginal is not None
+        low, high = self.marginal.interval
+        quantiles = self.marginal.quantile(np.array(QUANTILES))
+        shown = ((f"quantile {p:g}", with_error(*pair)) for p, *pair in zip(QUANTILES, *quantiles, strict=True))
+        evidence = self.log_marginal_likelihood
+        facts = (
+            ("margin", f"{printable(self.marginal.name)}, sampled from {low:.4g} to {high:.4g}"),
+            *shown,
+            ("log integral of the target", with_error(evidence.value, evidence.se)),
+            ("trips along the margin", f"{self.diagnostics.tours:,} from end to end and back"),
+            ("k-hat of successive p", f"{self.diagnostics.khat:.2f}"),
+            *(fact for fact in whole.facts if fact[0] not in REPLACED),
+        )
+        return Summary(whole.verdict, whole.reasons, facts, whole.table, whole.elements)
+
+    def plot(self, **options: Any) -> Figure:
+        """The marginal, the walk along it and how the run went, see :func:`pathtemp.plots.margin.plot`."""
+        from pathtemp.plots.margin import plot
+
+        return plot(self, **options)
+
+
+def with_margin(fit: Fit, groups: Mapping[str, xr.Dataset]) -> MarginFit:
+    """The fit of a margin from a fit and the groups that :meth:`MarginFit.to_arviz` adds, read from a file."""
+    table = groups[MARGIN]
+    arrays = {name: table[name].values for name in ("u", "log_p", "without", "grid", "values")}
+    marginal = Marginal(str(table.attrs["name"]), **arrays, restricted=bool(table.attrs["restricted"]))
+    value, se = (float(x) for x in table["evidence"].values)
+    known = {field.name: getattr(fit, field.name) for field in fields(Fit)}
+    return MarginFit(
+        **known, marginal=marginal, draws=unescape_names(groups[MARGIN_DRAWS]), evidence=LogEvidence(value, se)
+    )
+
+
+REPLACED = (
+    "log marginal likelihood",
+    "log z, base not normalised",
+    "round trips",
+    "k-hat of 1/p(a)",
+    "length of the path",
+)
+"""Lines of the summary of a tempering that say nothing of a margin."""

@@ -1,0 +1,207 @@
+"""What an engine hands over: plain arrays, before names, xarray and plots."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from pathtemp._types import FloatArray
+from pathtemp.modes.table import Modes
+from pathtemp.result.curve import LogZ
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Evaluations over all chains, the annealing pass and every round included."""
+
+    gradients: int = 0
+    densities: int = 0
+
+    def __add__(self, other: Counts) -> Counts:
+        return Counts(self.gradients + other.gradients, self.densities + other.densities)
+
+
+@dataclass(frozen=True)
+class Rejections:
+    """Points of the path at which a log density was no number, which count as zero density.
+
+    Parameters
+    ----------
+    zero, nan
+        Points with -inf, and with NaN.
+    evaluations
+        Points in all.
+    nan_lam
+        Lowest and highest lam of the chains that met NaN; (inf, -inf) where none did.
+    """
+
+    zero: int = 0
+    nan: int = 0
+    evaluations: int = 0
+    nan_lam: tuple[float, float] = (float("inf"), float("-inf"))
+
+    def __add__(self, other: Rejections) -> Rejections:
+        return Rejections(
+            self.zero + other.zero,
+            self.nan + other.nan,
+            self.evaluations + other.evaluations,
+            (min(self.nan_lam[0], other.nan_lam[0]), max(self.nan_lam[1], other.nan_lam[1])),
+        )
+
+    @property
+    def total(self) -> int:
+        """Points with either."""
+        return self.zero + self.nan
+
+    @property
+    def where_nan(self) -> str:
+        """Where on the path NaN was met, in words.
+
+        >>> Rejections(0, 3, 100, (0.0, 0.25)).where_nan, Rejections(0, 1, 100, (1.0, 1.0)).where_nan
+        ('at lam between 0 and 0.25', 'at lam = 1')
+        """
+        low, high = self.nan_lam
+        return f"at lam = {low:.3g}" if low == high else f"at lam between {low:.3g} and {high:.3g}"
+
+
+@dataclass(frozen=True)
+class RoundRecord:
+    """One line of the history.
+
+    Parameters
+    ----------
+    phase
+        "anneal", "modes", "pin", "adapt" or "sample".
+    gradients
+        Gradient evaluations so far.
+    tours
+        Round trips base -> target -> base in this round.
+    log_z, log_z_se
+        log z(1) - log z(0) as estimated after this round, and its standard error (NaN where there is none yet).
+    khat
+        Pareto k-hat of 1/p(a) (NaN where it was not computed).
+    acceptance
+        Mean acceptance of the theta moves.
+    curve
+        The log z curve after this round, None where it did not change.
+    """
+
+    phase: str
+    gradients: int
+    tours: int
+    log_z: float
+    log_z_se: float
+    khat: float
+    acceptance: float
+    curve: LogZ | None = None
+
+
+@dataclass(frozen=True)
+class Check:
+    """One gate of the verdict.
+
+    Parameters
+    ----------
+    name
+        Short name, e.g. "tours".
+    value, threshold
+        What was measured, and what it was held against.
+    passed
+        Whether the gate is open.
+    message
+        Empty when passed; otherwise what happened, where on the path, and what to do next.
+    """
+
+    name: str
+    value: float
+    threshold: float
+    passed: bool
+    message: str = ""
+
+
+@dataclass(frozen=True)
+class Diagnostics:
+    """The numbers behind the verdict.
+
+    Parameters
+    ----------
+    checks
+        The gates; converged means that all passed.
+    khat, rhat, ess_bulk, ess_tail
+        Of 1/p(a); and worst over the parameters of the target draws.
+    tours
+        Round trips base -> target -> base in the rounds the estimates come from.
+    length
+        Thermodynamic length of the path (its difficulty).
+    lam, local_length, acceptance, visits
+        Along the path, one value per bin: centre of the bin, length inside it, mean acceptance, number of visits.
+    log_z_by_estimator
+        log z(1) and standard error by estimator, e.g. {"rao_blackwell": (-8.05, .01), "mbar": (-8.06, .03)}.
+    rejections
+        Density evaluations that gave NaN or -inf.
+    rejected
+        The same by kind, and where on the path.
+    """
+
+    checks: tuple[Check, ...]
+    khat: float
+    rhat: float
+    ess_bulk: float
+    ess_tail: float
+    tours: int
+    length: float
+    lam: FloatArray
+    local_length: FloatArray
+    acceptance: FloatArray
+    visits: FloatArray
+    log_z_by_estimator: dict[str, tuple[float, float]]
+    rejections: int
+    rejected: Rejections = Rejections()
+
+    @property
+    def converged(self) -> bool:
+        """True when every gate passed, and there are gates."""
+        return bool(self.checks) and all(check.passed for check in self.checks)
+
+    @property
+    def warnings(self) -> list[str]:
+        """Messages of the gates that did not pass."""
+        return [check.message for check in self.checks if not check.passed]
+
+
+@dataclass(frozen=True)
+class Run:
+    """The outcome of an engine.
+
+    Parameters
+    ----------
+    target, base
+        Flat unconstrained draws at lam = 1 and lam = 0, shapes (chain, draw, dim).
+    a, lam, delta, theta0
+        The joint path of the rounds the estimates come from, shapes (chain, iteration); ``theta0`` is the first
+        coordinate of theta.
+    log_z
+        The curve.
+    history
+        One record a round, the annealing pass first.
+    diagnostics
+        Gates and numbers.
+    counts
+        Evaluations spent.
+    seconds
+        Wall seconds by part: "compile", "anneal", "adapt", "sample", ...
+    modes
+        What is known of the modes, None where they were not looked for.
+    """
+
+    target: FloatArray
+    base: FloatArray
+    a: FloatArray
+    lam: FloatArray
+    delta: FloatArray
+    log_z: LogZ
+    history: tuple[RoundRecord, ...]
+    diagnostics: Diagnostics
+    counts: Counts
+    seconds: dict[str, float] = field(default_factory=dict)
+    theta0: FloatArray | None = None
+    modes: Modes | None = None

@@ -1,0 +1,207 @@
+"""A fit in words: the verdict first, then the numbers behind it, then a table of the posterior."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd  # type: ignore[import-untyped]
+import xarray as xr
+
+from pathtemp.api.environment import check_docstrings
+from pathtemp.io.printable import printable, printable_lines
+from pathtemp.result.draws import SAMPLE_DIMS
+from pathtemp.result.hardness import hardness
+from pathtemp.result.run import Diagnostics
+
+if TYPE_CHECKING:
+    from pathtemp.result.fit import Fit
+
+FEWEST_DRAWS = 4
+"""ArviZ needs four draws a chain for R-hat and the effective sample size."""
+
+MOST_DECIMALS = 6
+"""Numbers that would need more are printed as powers of ten."""
+
+
+@dataclass(frozen=True, repr=False)
+class Summary:
+    """What ``fit.summary()`` prints.
+
+    Parameters
+    ----------
+    verdict
+        One line: converged or not.
+    reasons
+        Why not, one sentence each, with what to do; empty when converged.
+    facts
+        Label and value of each line of numbers.
+    table
+        ArviZ summary of the posterior draws, unrounded; empty where there are too few draws.
+    elements
+        Number of scalars in the posterior, of which the table may show the first.
+    modes
+        Table of the modes as text; empty where there is one or none.
+
+    >>> print(Summary("Converged.", (), (("log z", "-8.05 ± 0.01"),), pd.DataFrame(), 0))
+    Converged.
+      log z  -8.05 ± 0.01
+    """
+
+    verdict: str
+    reasons: tuple[str, ...]
+    facts: tuple[tuple[str, str], ...]
+    table: pd.DataFrame
+    elements: int
+    modes: str = ""
+
+    def __str__(self) -> str:
+        width = max((len(label) for label, _ in self.facts), default=0)
+        lines = [self.verdict, *(f"  - {reason}" for reason in self.reasons)]
+        lines += [f"  {label:<{width}}  {value}" for label, value in self.facts]
+        if self.modes:
+            lines += ["", self.modes]
+        if len(self.table):
+            lines += ["", _format(self.table)]
+        if 0 < len(self.table) < self.elements:
+            lines.append(f"... and {self.elements - len(self.table):,} more: summary(rows=None) shows them all")
+        # Names and messages of a file may hold anything.
+        return printable_lines("\n".join(lines))
+
+    __repr__ = __str__
+
+
+def summarise(fit: Fit, *, rows: int | None = 20) -> Summary:
+    """Summary of a fit; ``rows`` bounds the table, None for all."""
+    diagnostics, evidence, sizes = fit.diagnostics, fit.log_marginal_likelihood, fit.posterior.sizes
+    seconds = ", ".join(f"{part} {spent:.1f}" for part, spent in fit.seconds.items())
+    note = "no chain made a round trip" if np.isnan(evidence.value) else "log z(1) - log z(0)"
+    log_z = f"{with_error(evidence.value, evidence.se)}   ({note})"
+    facts: tuple[tuple[str, str], ...] = (
+        (_name_of_log_z(fit), log_z),
+        ("round trips", f"{diagnostics.tours:,} base -> target -> base"),
+        ("k-hat of 1/p(a)", f"{diagnostics.khat:.2f}"),
+        ("R-hat, worst", f"{diagnostics.rhat:.3f}"),
+        ("ESS, worst", f"{_count(diagnostics.ess_bulk)} bulk, {_count(diagnostics.ess_tail)} tail"),
+        ("length of the path", f"{diagnostics.length:.3g}{_hardest(diagnostics)}"),
+        ("evaluations", f"{fit.counts.gradients:,} gradients, {fit.counts.densities:,} densities"),
+        ("seconds", f"{sum(fit.seconds.values()):.1f}" + (f"   ({seconds})" if seconds else "")),
+        (
+            "draws of the target",
+            f"{sizes['chain'] * sizes['draw']:,}   (chains x draws: {sizes['chain']:,} x {sizes['draw']:,})",
+        ),
+    )
+    if fit.about_base:
+        facts = (*facts, ("base", printable(fit.about_base)))
+    if diagnostics.rejections:
+        facts = (*facts, ("points without density", _rejections(diagnostics)))
+    modes = fit.modes
+    if modes is not None:
+        facts = (*facts, ("modes", modes.headline), ("start of the path", modes.why))
+    listed = str(modes) if modes is not None and len(modes) > 1 else ""
+    table = posterior_table(fit.posterior, rows=rows)
+    return Summary(_verdict(fit), tuple(fit.warnings), facts, table, _elements(fit), listed)
+
+
+def _name_of_log_z(fit: Fit) -> str:
+    """What log z(1) - log z(0) is."""
+    if fit.is_evidence:
+        return "log marginal likelihood"
+    return "log integral of the target" if fit.exact_base else "log z, base not normalised"
+
+
+def with_error(value: float, se: float) -> str:
+    """A number and its standard error, both to two digits of the error.
+
+    >>> with_error(-8.052885, 0.0123), with_error(-6980.2, 3.1), with_error(1.5, float("nan"))
+    ('-8.053 ± 0.012', '-6980.2 ± 3.1', '1.5 ± nan')
+    >>> with_error(float("nan"), float("inf"))
+    'unknown'
+    """
+    if np.isnan(value):
+        return "unknown"
+    if not (np.isfinite(se) and se > 0):
+        return f"{value:.6g} ± {se:.2g}"
+    decimals = int(np.clip(1 - np.floor(np.log10(se)), 0, 12))
+    return f"{value:.{decimals}f} ± {se:.{decimals}f}"
+
+
+def posterior_table(posterior: xr.Dataset, *, rows: int | None = None) -> pd.DataFrame:
+    """ArviZ summary of the first ``rows`` scalars of a Dataset over (chain, draw, ...), unrounded.
+
+    Only the rows shown are computed, so that a posterior of many thousand parameters prints at once.
+    """
+    # Imported here because it takes most of a second, which `import pathtemp` should not.
+    from arviz_base import xarray_var_iter
+    from arviz_base.labels import BaseLabeller
+    from arviz_stats import summary
+
+    if rows == 0 or posterior.sizes.get("draw", 0) < FEWEST_DRAWS:
+        return pd.DataFrame()
+    check_docstrings()
+    labeller = BaseLabeller()
+    scalars = list(islice(xarray_var_iter(posterior, skip_dims=set(SAMPLE_DIMS)), rows))
+    # Summarised under numbers, because ArviZ does not take every name (slashes).
+    numbered = xr.Dataset({str(i): (SAMPLE_DIMS, x) for i, (_, _, _, x) in enumerate(scalars)})
+    table: pd.DataFrame = summary(numbered, round_to="none")
+    table.index = pd.Index([printable(labeller.make_label_flat(name, sel, isel)) for name, sel, isel, _ in scalars])
+    return table
+
+
+def _verdict(fit: Fit) -> str:
+    checks = fit.diagnostics.checks
+    if fit.converged:
+        return f"{printable(fit.name)}: converged, all {len(checks)} checks passed"
+    failed = [check.name for check in checks if not check.passed]
+    count = f"{len(failed)} of {len(checks)} checks failed"
+    return f"{printable(fit.name)}: NOT converged, {count} ({', '.join(failed)})"
+
+
+def _elements(fit: Fit) -> int:
+    per_draw = [x.isel(chain=slice(1), draw=slice(1)).size for x in fit.posterior.data_vars.values()]
+    return sum(per_draw)
+
+
+def _count(value: float) -> str:
+    return f"{value:,.0f}" if np.isfinite(value) else f"{value}"
+
+
+def _rejections(diagnostics: Diagnostics) -> str:
+    """How many evaluations gave no density, and of which kind."""
+    rejected = diagnostics.rejected
+    of = f" of {rejected.evaluations:,}" if rejected.evaluations else ""
+    nan = f"; NaN at {rejected.nan:,} of them, {rejected.where_nan}" if rejected.nan else ""
+    return f"{diagnostics.rejections:,}{of}{nan}"
+
+
+def _hardest(diagnostics: Diagnostics) -> str:
+    """Where on the path most length lies per unit of lam."""
+    rate = hardness(diagnostics)
+    if not np.any(np.isfinite(rate)):
+        return ""
+    return f", hardest at lam = {diagnostics.lam[int(np.nanargmax(rate))]:.2g}"
+
+
+def _format(table: pd.DataFrame) -> str:
+    """The table as text: location and scale to three digits of the standard deviation, errors to two."""
+    text = pd.DataFrame(index=table.index)
+    decimals = [2 - _magnitude(sd) for sd in table["sd"]]
+    for column in table.columns:
+        values = table[column]
+        if column.startswith("ess"):
+            text[column] = [_count(x) for x in values]
+        elif column.startswith("mcse"):
+            text[column] = [f"{x:.2g}" for x in values]
+        elif column == "r_hat":
+            text[column] = [f"{x:.3f}" for x in values]
+        else:
+            pairs = zip(values, decimals, strict=True)
+            text[column] = [f"{x:.{max(d, 0)}f}" if d <= MOST_DECIMALS else f"{x:.3e}" for x, d in pairs]
+    return str(text.to_string())
+
+
+def _magnitude(x: float) -> int:
+    """Power of ten of ``x``; 0 where there is none."""
+    return int(np.floor(np.log10(x))) if np.isfinite(x) and x > 0 else 0

@@ -1,0 +1,84 @@
+"""Gates of the verdict about modes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pathtemp._types import FloatArray, IntArray
+from pathtemp.result.run import Check
+from pathtemp.verdict.registry import MORE, gate, judged
+
+MATTERS = 0.01
+"""Expected share from which a known mode must have been visited."""
+
+
+@gate(
+    "unseen modes",
+    question="Is the share of modes that no start has reached small?",
+    holds="the estimated unseen share of the basins is at most {limit:g}; see [modes.md](modes.md)",
+    advice="larger budget: more starts",
+    lasts=True,
+)
+def check_unseen(unseen: float, starts: int, *, limit: float = 0.01) -> Check:
+    """The estimated unseen share of the basins is small.
+
+    >>> check_unseen(0.002, 500).passed, check_unseen(0.05, 100).passed
+    (True, False)
+    """
+    passed = not unseen > limit
+    message = (
+        f"Of {starts} starts {round(unseen * starts)} ended in a mode that no other reached: about {100 * unseen:.0f}% "
+        f"of the basins are unseen, and their mass would be missing; {MORE}, or a base that covers fewer of them."
+    )
+    return judged("unseen modes", unseen, limit, passed, message)
+
+
+@gate(
+    "mode visits",
+    question="Was every known mode visited often enough to know its share?",
+    holds="every known mode with an expected share of 1% or more was visited by {limit:g} tours",
+    advice="larger budget",
+)
+def check_visits(visits: IntArray, expected: FloatArray, *, limit: int = 5) -> Check:
+    """Every known mode of some mass was visited by a few tours; ``expected`` are the shares from local masses.
+
+    >>> check_visits(np.array([50, 0]), np.array([0.9, 0.1])).passed
+    False
+    """
+    few = np.flatnonzero((visits < limit) & (expected >= MATTERS))
+    worst = int(visits[few].min()) if len(few) else int(visits.min(initial=np.iinfo(np.int64).max))
+    if len(few) == 0:
+        return Check("mode visits", worst, limit, True)
+    k = int(few[np.argmax(expected[few])])
+    message = (
+        f"{len(few)} of {len(visits)} known modes were visited by fewer than {limit} tours at the target (lam = 1); "
+        f"the largest of them, whose local mass suggests a share of {100 * expected[k]:.0f}%, by {visits[k]}: its "
+        f"share is not known; {MORE}."
+    )
+    return Check("mode visits", worst, limit, False, message)
+
+
+@gate(
+    "unknown modes",
+    question="Do the draws hold no mode that the search did not find?",
+    holds="ascents from target draws, made once the rounds are done, lead to no mode of 1% or more that the base did "
+    "not know when the kernel was frozen",
+    advice="a new run, with `modes=` points near it; `fit.extend` does not change the base, so this stays",
+    lasts=True,
+)
+def check_unknown(new: FloatArray, *, limit: int = 0) -> Check:
+    """No target draw belongs to a mode that the base does not know; ``new`` are the expected shares of such modes.
+
+    More rounds with the same base do not open this gate: they are no evidence that the base knows all modes.
+
+    >>> check_unknown(np.array([])).passed
+    True
+    """
+    found = new[new >= MATTERS]
+    message = (
+        f"Target draws (lam = 1) led to {len(found)} modes that were not known while the kernel was adapted, the "
+        f"largest with an expected share of {100 * new.max(initial=0.0):.0f}%: others may be hidden as well, and "
+        "extending this run does not change its base; run anew with a larger budget, and with modes= points "
+        "near the modes that fit.modes says were found by draws."
+    )
+    return judged("unknown modes", len(found), limit, len(found) <= limit, message)
