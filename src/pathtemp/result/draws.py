@@ -22,8 +22,8 @@ def draws_dataset(model: Model, flat: FloatArray, *, of_base: bool = False) -> x
     hold, gets an underscore. Called with one point, ``flat`` of shape (1, 1, dim), it checks dims and coords
     before any sampling.
 
-    >>> import pathtemp.model.bases, pathtemp.model.model
-    >>> m = pathtemp.model.model(lambda x: -0.5 * (x**2).sum(), pathtemp.model.bases.normal(0.0, 1.0, shape=(2,)))
+    >>> from pathtemp.model import bases, model
+    >>> m = model.model(lambda x: -0.5 * (x**2).sum(), bases.normal(0.0, 1.0, shape=(2,)))
     >>> dict(draws_dataset(m, np.zeros((3, 5, 2))).sizes)
     {'chain': 3, 'draw': 5, 'theta_dim_0': 2}
     """
