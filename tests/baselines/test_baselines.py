@@ -89,6 +89,7 @@ def test_empirical_tempering() -> None:
     assert precision.passed == (fit.log_marginal_likelihood.se <= 0.1)
 
 
+@pytest.mark.slow
 def test_log_linear_tempering_with_the_truth_and_without() -> None:
     truth = easy()
     for log_zeta in (truth.log_z_end, None):
