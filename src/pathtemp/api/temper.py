@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
@@ -98,7 +99,7 @@ def temper(
     >>> bool(abs(value - jnp.log(2 * jnp.sqrt(2 * jnp.pi))) < 6 * se < 1)
     True
     """
-    word = seed_word(seed)
+    began, word = time.perf_counter(), seed_word(seed)
     budget, draws, chains = checked_how(settings, budget=budget, draws=draws, chains=chains)
     given = the_model("temper", model, target, base, dim)
     hints = _hints(modes, given.dim)
@@ -126,6 +127,7 @@ def temper(
     engine = TemperEngine(whole, plan, start, hints=hints, about="" if reference is None else reference.about)
     if reference is not None:
         engine.chains.counts = reference.counts
+    engine.seconds["start"] = time.perf_counter() - began
     return carry_out(engine, plan, whole, shown, place)
 
 

@@ -135,7 +135,7 @@ class Driver:
 
     def _fit_after_rounds(self) -> Fit:
         more = "" if self._keep is None else "; pt.resume goes on from the rounds before once it is mended"
-        stopped = False
+        stopped, began, before = False, time.perf_counter(), sum(self.engine.seconds.values())
         try:
             with self._held(), self._interrupts.heard(), naming(self._model, more=more):
                 self._rounds()
@@ -143,10 +143,14 @@ class Driver:
             stopped = True
         finally:
             self.progress.finish()
-        fit = self.engine.fit(tuple(self.history))
+        with self.timed("verdict"):
+            fit = self.engine.fit(tuple(self.history))
+        seconds = dict(self.engine.seconds)
+        seconds["other"] = seconds.get("other", 0.0) + time.perf_counter() - began - (sum(seconds.values()) - before)
         checks = (*([self._unfinished()] if stopped else []), *fit.diagnostics.checks)
         continuation = self if self.engine.extended_by else None
-        return replace(fit, diagnostics=replace(fit.diagnostics, checks=checks), continuation=continuation)
+        diagnostics = replace(fit.diagnostics, checks=checks)
+        return replace(fit, diagnostics=diagnostics, seconds=seconds, continuation=continuation)
 
     def _held(self) -> AbstractContextManager[None]:
         return nullcontext() if self._keep is None else self._keep.held()
@@ -170,7 +174,11 @@ class Driver:
             return self._adaptive_round
         room = schedule.most - self.kept_back - engine.counts.gradients
         over = not schedule.freezes or room < SPARE * engine.round_gradients
-        return None if over or (schedule.until_done and engine.complete()) else self._frozen_round
+        if over:
+            return None
+        with self.timed("verdict"):
+            done = schedule.until_done and engine.complete()
+        return None if done else self._frozen_round
 
     def _prepare(self) -> None:
         self.engine.prepare(self)
@@ -183,7 +191,7 @@ class Driver:
 
     def _adaptive_round(self) -> None:
         engine, schedule = self.engine, self.schedule
-        with self._timed("adapt"):
+        with self.timed("adapt"):
             record = engine.round()
             self.adapted += 1
             last = self._last_adaptation()
@@ -206,7 +214,7 @@ class Driver:
         self.kept_back = self.engine.kept_back(self.schedule.most - self.engine.counts.gradients)
 
     def _frozen_round(self) -> None:
-        with self._timed("sample"):
+        with self.timed("sample"):
             record = self.engine.round()
             if self.burnt_in:
                 self.note(self.engine.keep(record))
@@ -216,11 +224,12 @@ class Driver:
                 self.engine.burnt_in()
 
     @contextmanager
-    def _timed(self, phase: str) -> Iterator[None]:
+    def timed(self, phase: str) -> Iterator[None]:
         """Add the time that passes to the seconds of a phase."""
         begin = time.perf_counter()
         yield
-        self.engine.seconds[phase] += time.perf_counter() - begin
+        seconds = self.engine.seconds
+        seconds[phase] = seconds.get(phase, 0.0) + time.perf_counter() - begin
 
     def _between_rounds(self) -> None:
         self._interrupts.round_ended()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Protocol
 
@@ -75,6 +76,10 @@ class Host(Protocol):
 
     def note(self, line: Line) -> None:
         """Add a line to the history."""
+        ...
+
+    def timed(self, phase: str) -> AbstractContextManager[None]:
+        """Add the time that passes inside to the seconds of a phase."""
         ...
 
     def spent_on(self, phase: str) -> list[int]:

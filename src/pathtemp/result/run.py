@@ -188,7 +188,8 @@ class Run:
     counts
         Evaluations spent.
     seconds
-        Wall seconds by part: "compile", "anneal", "adapt", "sample", ...
+        Wall seconds by part: "start" (checking and timing the model), "compile" (annealing pass and rounds), "anneal",
+        "search" (for modes), "adapt", "sample", "verdict", and "other"; they add up to the time of the call.
     modes
         What is known of the modes, None where they were not looked for.
     """

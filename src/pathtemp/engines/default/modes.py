@@ -104,7 +104,8 @@ class ModeSearch:
             chains = engine.chains
             self._user_path = (chains.reached, chains.length)
             self._user_end = chains.last_level.theta
-            self._find(engine, host)
+            with host.timed("search"):
+                self._find(engine, host)
             self._restarts = 0
         else:
             self._restarts += 1
@@ -138,12 +139,13 @@ class ModeSearch:
 
     def _choose(self, engine: TemperEngine, host: Host) -> None:
         """Choose the base by the length of the path; the chosen path is annealed when this returns."""
-        self._search.refine()
-        self._known = len(self._search.modes)
-        self._why = choose.why_not(self._model, self._search, self._user_path, self._user_end)
-        if self._why:
-            return
-        self._search.divide()
+        with host.timed("search"):
+            self._search.refine()
+            self._known = len(self._search.modes)
+            self._why = choose.why_not(self._model, self._search, self._user_path, self._user_end)
+            if self._why:
+                return
+            self._search.divide()
         old = engine.chains
         engine.chains = self._on_mixture(engine)
         engine.anneal(host)
@@ -198,9 +200,10 @@ class ModeSearch:
         if self._looked_at == engine.chains.rounds:
             return False
         self._looked_at = engine.chains.rounds
-        if len(self._look(target_draws(engine.chains).flat, room, engine, host)):
-            self._search.refine()
-            self._pay(engine, host)
+        with host.timed("search"):
+            if len(self._look(target_draws(engine.chains).flat, room, engine, host)):
+                self._search.refine()
+                self._pay(engine, host)
         return True
 
     def _look(self, theta: FloatArray, room: float, engine: TemperEngine, host: Host) -> IntArray:
