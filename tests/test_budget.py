@@ -78,9 +78,15 @@ def test_an_extension_is_kept_to_as_well() -> None:
         fit = longer
 
 
-@pytest.mark.parametrize("budget", [0, -1e4, float("nan"), ROUND])
-def test_extensions_that_hold_no_round_are_refused(budget: float) -> None:
-    with pytest.raises(pt.InputError, match=r"extend: budget must be 282 gradient evaluations at least"):
+@pytest.mark.parametrize(
+    ("budget", "message"),
+    [
+        *((bad, "budget: it must be a positive number") for bad in (0, -1e4, float("nan"))),
+        (ROUND, "extend: budget must be 282 gradient evaluations at least"),
+    ],
+)
+def test_extensions_that_hold_no_round_are_refused(budget: float, message: str) -> None:
+    with pytest.raises(pt.InputError, match=message):
         temper("sampler", 5_000, "auto").extend(budget=budget)
 
 
@@ -96,7 +102,7 @@ def test_the_annealing_pass_stops_before_its_limit(most: float) -> None:
     rng = np.random.default_rng(0)
     theta, energies = rng.normal(size=(32, 2)), rng.normal(scale=1e6, size=(32, 2))
     how: dict[str, Any] = {"full": True, "seed": 0, "shape": CALL, "most_gradients": most}
-    levels, spent = anneal(far_and_dear, theta, energies, ess=0.5, on_level=lambda lam, n: None, **how)
+    levels, spent = anneal(far_and_dear, (theta, energies), ess=0.5, on_level=lambda lam, n: None, **how)
     assert levels[-1].lam < 1.0
     at_base = equilibrate(far_and_dear, theta, energies, **how)[3]
     for counts in (spent, at_base):
