@@ -10,6 +10,7 @@ import resource
 import sys
 import warnings
 from collections.abc import Callable, Iterator
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -46,11 +47,11 @@ def prepare(folder: Path) -> None:
 
 
 def flips(folder: Path, count: int, seed: int) -> Iterator[dict[str, Any]]:
-    """One bit in each of the first bytes, and ``count`` anywhere."""
+    """One bit in each of the first bytes, and ``count`` anywhere; none at all where that is zero."""
     rng = random.Random(seed)
     for kind in ("fit", "checkpoint"):
         size = (folder / f"{kind}.nc").stat().st_size
-        for at in [*range(min(FIRST, size)), *(rng.randrange(size) for _ in range(count))]:
+        for at in [*range(min(FIRST, size) if count else 0), *(rng.randrange(size) for _ in range(count))]:
             yield {"sort": f"flipped bits of a {kind}", "kind": kind, "at": at, "bit": rng.randrange(8)}
 
 
@@ -154,7 +155,7 @@ def changed(text: str, rng: random.Random) -> str:
         if rng.random() < 0.2 and isinstance(holder, dict):
             del holder[key]
         else:
-            holder[key] = rng.choice(VALUES)
+            holder[key] = deepcopy(rng.choice(VALUES))
         if not record:
             break
     return json.dumps(record)

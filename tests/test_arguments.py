@@ -9,6 +9,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import matplotlib as mpl
 import numpy as np
 import pytest
 from synthetic import cauchy_fit, fit_of, odd_model
@@ -19,6 +20,8 @@ from pathtemp.api import path_sample as path_sampling
 from pathtemp.api import temper as tempering
 from pathtemp.result.marginal import Marginal
 from pathtemp.settings import LADDER, LadderSettings, PaperSettings, Settings
+
+mpl.use("Agg")
 
 LONGEST = 200
 """Characters of a sentence."""
@@ -63,6 +66,7 @@ def cases(name: str, call: Callable[..., Callable[[], Any]], *values: Any) -> Ca
     return [(name, call(**{name: value})) for value in values]
 
 
+MARGIN: dict[str, Any] = {"function": good, "inverse": along, "replaces": "tau", "name": "m"}
 BUDGETS = ("30000", "many", NAN, INF, 0, -1, True, [1e5], 1j)
 COUNTS = (1.5, 0, -2, "4", True, NAN, [4])
 COMMON: dict[str, tuple[Any, ...]] = {
@@ -159,7 +163,38 @@ MADE: Cases = [
     *[("ladder", lambda x=x: LadderSettings(ladder=x)) for x in (3, "x", (0.0,), (0.0, 0.5), (0.0, 0.7, 0.3, 1.0))],
 ]
 
-ALL = [*RUNS, *FITS, *MADE]
+PLOTS: Cases = [
+    *[("fit", lambda f=f: getattr(pt.plots, f)(3)) for f in ("plot", "log_z", "tours", "pairs", "hardness", "tails")],
+    *[("chains", lambda x=x: pt.plots.tours(cauchy_fit(), chains=x)) for x in (0, "x", 1.5)],
+    *[("var", lambda x=x: pt.plots.pairs(cauchy_fit(), var=x)) for x in (3, "theta", ("theta",))],
+    *[("var", lambda x=x: pt.plots.tails(cauchy_fit(), var=x)) for x in (3, "nope")],
+    ("exact", lambda: pt.plots.log_z(cauchy_fit(), exact=3)),  # type: ignore[arg-type]
+    ("exact", lambda: pt.plots.history(cauchy_fit(), exact="x")),  # type: ignore[arg-type]
+]
+
+ESTIMATORS: Cases = [
+    *[("log_ratio_0", lambda x=x: pt.estimators.bridge(x, [1.0])) for x in ("x", None, [], [NAN], [[1.0], [2.0, 3.0]])],
+    ("log_ratio", lambda: pt.estimators.importance("x")),
+    ("log_ratio", lambda: pt.estimators.khat("x")),
+    ("a", lambda: pt.estimators.path_sampling("x", [1.0])),
+    ("u", lambda: pt.estimators.path_sampling([0.5], [1.0, 2.0])),
+    ("log_q", lambda: pt.estimators.multistate_bridge("x", [1])),
+    *[("draws", lambda x=x: pt.estimators.khat_threshold(x)) for x in (0, "x", 1.5)],
+]
+
+BASELINES: Cases = [
+    *[
+        ("model", lambda f=f: getattr(pt.baselines, f)(3))
+        for f in ("discrete_tempering", "empirical_tempering", "nuts")
+    ],
+    *[("settings", lambda x=x: pt.baselines.discrete_tempering(MODEL, settings=x)) for x in ("x", Settings())],
+    *[("settings", lambda x=x: pt.baselines.log_linear_tempering(MODEL, settings=x)) for x in (3, LADDER)],
+    *[(name, lambda n=name, x=x: pt.baselines.nuts(MODEL, **{n: x})) for name in ("draws", "chains") for x in COUNTS],
+    *[(name, lambda n=name: pt.Margin(**{**MARGIN, n: 3})) for name in ("function", "inverse", "replaces", "name")],
+    ("margin", lambda: pt.diagnose_margin(cauchy_fit().posterior, MODEL, 3)),  # type: ignore[arg-type]
+]
+
+ALL = [*RUNS, *FITS, *MADE, *PLOTS, *ESTIMATORS, *BASELINES]
 
 
 @pytest.fixture(autouse=True)

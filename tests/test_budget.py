@@ -78,15 +78,9 @@ def test_an_extension_is_kept_to_as_well() -> None:
         fit = longer
 
 
-@pytest.mark.parametrize(
-    ("budget", "message"),
-    [
-        *((bad, "budget: it must be a positive number") for bad in (0, -1e4, float("nan"))),
-        (ROUND, "extend: budget must be 282 gradient evaluations at least"),
-    ],
-)
-def test_extensions_that_hold_no_round_are_refused(budget: float, message: str) -> None:
-    with pytest.raises(pt.InputError, match=message):
+@pytest.mark.parametrize("budget", [1, ROUND])
+def test_extensions_that_hold_no_round_are_refused(budget: float) -> None:
+    with pytest.raises(pt.InputError, match=r"extend: budget must be 282 gradient evaluations at least"):
         temper("sampler", 5_000, "auto").extend(budget=budget)
 
 

@@ -1,10 +1,13 @@
 import dataclasses
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import xarray as xr
 from synthetic import FAILED, cauchy_fit, fit_of, odd_model, run_of
 
+from pathtemp.errors import InputError
+from pathtemp.model.model import AboutBase
 from pathtemp.result.fit import Fit
 from pathtemp.result.summary import posterior_table, with_error
 from pathtemp.settings import PAPER
@@ -101,6 +104,29 @@ def test_the_summary_says_when_the_base_is_not_normalised():
     text = str(fit_of(odd_model(exact_base=False)).summary())
     assert "log z, base not normalised" in text
     assert "log marginal likelihood" not in text
+
+
+def test_the_summary_says_what_the_base_is_and_what_log_z_is():
+    about = AboutBase("no base in the program: it says nothing of tau\nmore", evidence=False)
+    made = Fit.from_run(run_of(cauchy_pair()), replace(cauchy_pair().model, about=about), seed=7, settings=PAPER)
+    text = str(made.summary())
+    assert "log integral of the target" in text
+    assert "log marginal likelihood" not in text
+    assert "no base in the program: it says nothing of tau\n" in text
+    assert not made.is_evidence
+
+
+def test_a_variable_as_stan_users_have_it(fit):
+    assert fit.stan_variable("theta").shape == (800, 1)
+    np.testing.assert_array_equal(fit.stan_variable("theta")[:100], fit.posterior["theta"].values[0])
+    with pytest.raises(InputError, match="there is no 'mu'; there are theta"):
+        fit.stan_variable("mu")
+
+
+def test_the_log_likelihood_that_a_stan_program_generates_is_a_group(fit):
+    with_it = replace(fit, posterior=fit.posterior.assign(log_lik=fit.posterior["theta"] * 2))
+    tree = with_it.to_arviz(log_likelihood=True)
+    np.testing.assert_array_equal(tree["log_likelihood"]["log_lik"], 2 * fit.posterior["theta"])
 
 
 def test_the_table_is_that_of_arviz_and_is_cut_where_asked(fit):

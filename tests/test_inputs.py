@@ -247,7 +247,7 @@ def test_scales_beyond_reason_are_refused(scale: float) -> None:
     refused(r"base: its draws of theta\[1\] .*rescale the parameters", target=good, base=narrow)
 
 
-@pytest.mark.parametrize("size", [-1e300, -1e61, 1e61])
+@pytest.mark.parametrize("size", [-1e300, -1e61])
 def test_log_densities_beyond_reason_are_refused(size: float) -> None:
     refused("target: .* at best among the starts; rescale it", target=lambda x: good(x) + size, base=BASE)
 

@@ -43,7 +43,7 @@ class Settings:
         HMC moves per level of the annealing pass, and the conditional effective sample size that spaces its levels.
     adapt_least, adapt_share
         Shares of the budget between which the kernel is frozen, as soon as it has settled; without a given budget,
-        from the eighth round.
+        from the eighth round, or the third where the effort is light.
     log_z_se
         Without a given budget: standard error of log z(1) at which a run may stop.
     rhat

@@ -55,6 +55,13 @@ def test_discrete_tempering(update: Update) -> None:
     assert_mean(halves(fit.base["p"].values), 2.0 / 3.0)
 
 
+def test_its_fit_opens_again(tmp_path: Path) -> None:
+    discrete("importance", 0).save(tmp_path / "fit.nc")
+    again = pt.load(tmp_path / "fit.nc")
+    assert again.settings == discrete("importance", 0).settings
+    assert again.log_marginal_likelihood == discrete("importance", 0).log_marginal_likelihood
+
+
 def test_gradients_and_history_are_counted() -> None:
     fit = discrete("importance", 0)
     assert len(fit.history) == SMALL.adaptations
@@ -82,6 +89,7 @@ def test_empirical_tempering() -> None:
     assert precision.passed == (fit.log_marginal_likelihood.se <= 0.1)
 
 
+@pytest.mark.slow
 def test_log_linear_tempering_with_the_truth_and_without() -> None:
     truth = easy()
     for log_zeta in (truth.log_z_end, None):

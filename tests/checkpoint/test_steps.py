@@ -146,6 +146,13 @@ def test_it_goes_on_from_any_round(kept: Kept, tmp_path: Path) -> None:
         before(place).unlink(missing_ok=True)
 
 
+def test_its_fit_opens_again(kept: Kept, tmp_path: Path) -> None:
+    """What is checked when a file is opened holds for the fit of every engine."""
+    _, fit, _ = kept
+    fit.save(tmp_path / "fit.nc")
+    same(fit, pt.load(tmp_path / "fit.nc"))
+
+
 def test_a_cut_file_is_refused_and_the_one_before_is_used(kept: Kept, tmp_path: Path) -> None:
     kind, fit, copies = kept
     content, place = copies[-1].read_bytes(), tmp_path / "run.nc"
@@ -218,7 +225,7 @@ def test_errors_shrink_honestly_as_a_margin_is_extended() -> None:
     [
         ({"budget": 10}, "extend: budget must be 176 gradient evaluations at least"),
         ({"draws": 10}, "extend: give budget=; that is what this run can"),
-        ({}, "extend: give draws= for each chain, or budget="),
+        ({}, "extend: give budget=; that is what this run can"),
     ],
 )
 def test_extensions_that_are_refused(how: dict[str, Any], message: str) -> None:

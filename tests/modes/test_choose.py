@@ -78,6 +78,13 @@ def test_a_mixture_is_tried_where_the_path_is_long_unfair_or_does_not_arrive() -
     assert choose.why_not(MODEL, TWO, (0.8, 3.0), fair) == ""
 
 
+@pytest.mark.parametrize("far", [(0.8, 3.0), (1.0, 18.0)])
+def test_one_mode_is_worth_a_mixture_where_the_base_is_vague(far: tuple[float, float]) -> None:
+    assert choose.why_not(MODEL, search_of(mode(4.0, 1.0)), far, draws(0, 100)) == ""
+    _, why = choose.verdict(1, far, (1.0, 1.0), all_reached=True)
+    assert why.startswith("a mixture of one mode and 10% of the base as given")
+
+
 def test_every_reason_against_a_mixture_is_named() -> None:
     fair = draws(30, 70)
     assert "short, 3" in choose.why_not(MODEL, TWO, SHORT, fair)

@@ -111,19 +111,29 @@ def a_kind_of(name: str, value: Any, kinds: type | tuple[type, ...], what: str) 
         raise InputError(f"{name}: it must be {what}, and is {shown(value)}")
 
 
+def float_array(name: str, value: Any) -> np.ndarray:
+    """The array of numbers, finite or not, that ``value`` is.
+
+    >>> float_array("u", [1, -np.inf]).tolist()
+    [1.0, -inf]
+    """
+    try:
+        given = np.asarray(value)
+    except (TypeError, ValueError):
+        given = np.asarray(None)
+    if given.dtype.kind not in "fiub":
+        raise InputError(f"{name}: expected numbers, and it is {shown(value)}")
+    return given.astype(float)
+
+
 def finite_array(name: str, value: Any, *, or_infinite: bool = False) -> np.ndarray:
     """The array of finite numbers that ``value`` is; of any but NaN with ``or_infinite``.
 
     >>> finite_array("lam", [0, 1]).tolist()
     [0.0, 1.0]
     """
-    array: np.ndarray | None
-    try:
-        given = np.asarray(value)
-        array = None if given.dtype.kind not in "fiu" else given.astype(float)
-    except (TypeError, ValueError):
-        array = None
-    if array is None or not (~np.isnan(array) if or_infinite else np.isfinite(array)).all():
+    array = float_array(name, value)
+    if not (~np.isnan(array) if or_infinite else np.isfinite(array)).all():
         raise InputError(f"{name}: expected {'' if or_infinite else 'finite '}numbers, and it is {shown(value)}")
     return array
 

@@ -147,11 +147,11 @@ def _log_weights(names: list[str], weights: Mapping[str, float] | None) -> Float
 
 def _warn(caller: str, fits: Mapping[str, Fit]) -> None:
     """Say, once each, what the numbers cannot be trusted for."""
-    unnormalised = [name for name, fit in fits.items() if not fit.exact_base]
+    unnormalised = [name for name, fit in fits.items() if not fit.is_evidence]
     if unnormalised:
         warnings.warn(
-            f"{caller}: the base of {', '.join(unnormalised)} is only a density and may not be normalised, "
-            "and an improper or vague prior changes the evidence by its own constant; compare only models "
+            f"{caller}: log z of {', '.join(unnormalised)} may not be an evidence: the base is only a density and may "
+            "not be normalised, or the prior is improper and adds a constant of its own; compare only models "
             "whose priors are proper and normalised",
             stacklevel=3,
         )

@@ -10,6 +10,7 @@ import pandas as pd  # type: ignore[import-untyped]
 import xarray as xr
 
 from pathtemp._types import FloatArray
+from pathtemp.api.arguments import text
 from pathtemp.api.divide import BUDGET, divide_and_conquer
 from pathtemp.errors import InputError
 from pathtemp.model.model import Model
@@ -103,6 +104,7 @@ def diagnose_margin(
     fit
         Such a run made before, in place of a new one.
     """
+    text("margin", margin)
     draws = _draws(idata, margin)
     if fit is None:
         fit = divide_and_conquer(model, margin=margin, budget=budget, seed=seed, settings=settings, progress=False)

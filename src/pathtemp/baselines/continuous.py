@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from pathtemp.api.arguments import a_kind_of
 from pathtemp.baselines.verdict import LARGEST_SE
 from pathtemp.engines.driver import carry_out
 from pathtemp.engines.paper.engine import NextPrior, PaperEngine, PaperPlan, Rule
@@ -19,6 +20,12 @@ from pathtemp.result.run import Check
 from pathtemp.seeds import seed_word
 from pathtemp.settings import PaperSettings
 from pathtemp.verdict.travel import check_agreement, check_precision
+
+
+def check_given(model: Model, settings: PaperSettings) -> None:
+    """Raise unless what the user gave is a model and settings of the paper's engine."""
+    a_kind_of("model", model, Model, "a model from a front end, or a pt.Model")
+    a_kind_of("settings", settings, PaperSettings, "pt.settings.PAPER or a copy")
 
 
 def continuous_tempering(

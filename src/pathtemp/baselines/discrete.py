@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pathtemp._types import FloatArray
+from pathtemp.api.arguments import a_kind_of
 from pathtemp.baselines.ladder import LadderDraws, LadderState, Moves, adaptation, first_state
 from pathtemp.baselines.occupancy import occupancy
 from pathtemp.baselines.verdict import diagnose
@@ -85,6 +86,8 @@ def discrete_tempering(
     """
     if update not in UPDATES:
         raise InputError(f"update: it must be one of {', '.join(UPDATES)}, and is {update!r}")
+    a_kind_of("model", model, Model, "a model from a front end, or a pt.Model")
+    a_kind_of("settings", settings, LadderSettings, "pt.settings.LADDER or a copy")
     use_compilation_cache()
     named = replace(model, name=f"{model.name} (discrete tempering, {update.replace('_', '-')})")
     plan = LadderPlan(seed, settings, update)

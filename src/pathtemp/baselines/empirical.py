@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pathtemp._types import FloatArray
-from pathtemp.baselines.continuous import continuous_tempering
+from pathtemp.baselines.continuous import check_given, continuous_tempering
 from pathtemp.engines.paper.trace import PaperTrace, path_nodes
 from pathtemp.model.model import Model
 from pathtemp.paths.links import A_MAX, A_MIN
@@ -44,6 +44,7 @@ def empirical_tempering(model: Model, *, seed: int = 0, settings: PaperSettings 
     >>> bool(abs(fit.log_z(1.0) + 0.69) < 0.7)
     True
     """
+    check_given(model, settings)
     at, grid = path_nodes(settings.grid)
 
     def estimate(traces: Sequence[PaperTrace], log_c: Kernels) -> LogZ:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pathtemp.baselines.continuous import continuous_tempering
+from pathtemp.baselines.continuous import check_given, continuous_tempering
 from pathtemp.engines.paper.trace import PaperTrace, log_z_curve, path_nodes
 from pathtemp.errors import InputError
 from pathtemp.model.model import Model
@@ -44,6 +44,7 @@ def log_linear_tempering(
     """
     if log_zeta is not None and not np.isfinite(log_zeta):
         raise InputError(f"log_zeta: it must be a finite guess of log z(1) - log z(0), or None, and is {log_zeta}")
+    check_given(model, settings)
     _, grid = path_nodes(settings.grid)
 
     def estimate(traces: Sequence[PaperTrace], _: Kernels) -> LogZ:

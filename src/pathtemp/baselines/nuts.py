@@ -14,7 +14,7 @@ import numpy as np
 import xarray as xr
 
 from pathtemp._types import Array, FloatArray, IntArray, LogDensity
-from pathtemp.errors import InputError
+from pathtemp.api.arguments import a_kind_of, whole_number
 from pathtemp.kernels.compilation import compiled_once, use_compilation_cache
 from pathtemp.model.inputs import check_model, starts
 from pathtemp.model.model import Model
@@ -82,9 +82,10 @@ def nuts(
     >>> fit.flat.shape, bool(abs(fit.flat.std() - 0.5) < 0.1)
     ((4, 300, 2), True)
     """
-    for name, value, least in (("draws", draws, 1), ("warm_up", warm_up, FEWEST_WARM_UP), ("chains", chains, 1)):
-        if value < least:
-            raise InputError(f"{name}: it must be at least {least}, and is {value}")
+    a_kind_of("model", model, Model, "a model from a front end, or a pt.Model")
+    least = {"draws": 1, "warm_up": FEWEST_WARM_UP, "chains": 1, "max_depth": 1}
+    for name, value in (("draws", draws), ("warm_up", warm_up), ("chains", chains), ("max_depth", max_depth)):
+        whole_number(name, value, least=least[name])
     use_compilation_cache()
     word = seed_word(seed)
     theta = starts(model, count=max(chains, 64), seed=word)

@@ -75,9 +75,9 @@ def _run(commands: Any) -> None:
     )
     what = run.add_argument_group(
         "what to sample",
-        "A Stan program starts its path from its `alternative model` block, from --base, or else from a wide base "
-        "around the modes that are found. A Python object may be a pathtemp model, a PyMC model, or a function without "
-        "arguments that returns one; it is imported, and so run.",
+        "A Stan program starts its path from its `alternative model` block, from --base, or else from its prior; where "
+        "that is not proper, from a wide base around the modes that are found. A Python object may be a pathtemp "
+        "model, a PyMC model, or a function without arguments that returns one; it is imported, and so run.",
     )
     what.add_argument("--data", type=Path, metavar="FILE", help="data of the Stan program, a JSON file")
     what.add_argument("--base", type=Path, metavar="FILE", help="another Stan program whose model is the base, or auto")

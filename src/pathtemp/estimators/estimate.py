@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pathtemp._types import FloatArray
+from pathtemp.api.arguments import float_array
 from pathtemp.errors import InputError
 
 IntArray = np.ndarray[tuple[int, ...], np.dtype[np.intp]]
@@ -58,7 +59,7 @@ def vector(name: str, x: ArrayLike, *, size: int | None = None) -> FloatArray:
     >>> vector("delta", [[1, 2], [3, 4]])
     array([1., 2., 3., 4.])
     """
-    out = np.ravel(np.asarray(x, dtype=np.float64))
+    out = np.ravel(float_array(name, x))
     if size is not None and out.size != size:
         raise InputError(f"{name} must have {size} values, one for each draw, and has {out.size}")
     if out.size == 0:
@@ -99,7 +100,7 @@ def log_densities(log_q: ArrayLike) -> FloatArray:
     >>> log_densities([[0.0, -np.inf]])
     array([[  0., -inf]])
     """
-    out = np.asarray(log_q, dtype=np.float64)
+    out = float_array("log_q", log_q)
     if out.ndim != 2 or out.size == 0:
         raise InputError(f"log_q must have shape (draws, states), and has {out.shape}")
     if np.isnan(out).any() or np.isposinf(out).any() or np.isneginf(out).all(axis=1).any():

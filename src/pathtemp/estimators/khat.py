@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pathtemp._types import FloatArray
+from pathtemp.api.arguments import whole_number
 from pathtemp.errors import InputError
 from pathtemp.estimators.estimate import vector
 
@@ -88,6 +89,7 @@ def khat_threshold(draws: int) -> float:
     >>> round(khat_threshold(100), 3), khat_threshold(10_000)
     (0.5, 0.7)
     """
+    whole_number("draws", draws, least=1)
     return min(1.0 - 1.0 / math.log10(draws), 0.7) if draws > 10 else 0.0
 
 

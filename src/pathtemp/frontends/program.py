@@ -16,7 +16,7 @@ from pathtemp.errors import InputError
 from pathtemp.kernels.compilation import use_compilation_cache
 from pathtemp.model.bases import Automatic, Base, as_base, is_automatic
 from pathtemp.model.layout import Layout
-from pathtemp.model.model import Model, Pointwise
+from pathtemp.model.model import AboutBase, Model, Pointwise
 
 PROBES = 4096
 """Prior draws made once to see whether the forward draws and the prior density belong together."""
@@ -110,7 +110,18 @@ def to_model(program: Program, base: Program | object | None) -> Model:
         program.constrain_draws,
         program.name,
         program.pointwise,
+        about=_about(program, base, psi),
     )
+
+
+def _about(program: Program, base: object | None, psi: Base) -> AboutBase | None:
+    """What there is to say of a base that is the prior, or of a prior that is improper."""
+    if base is None:
+        drawn = "drawn exactly" if psi.sample is not None else "a density without exact draws"
+        return AboutBase(f"the prior of {program.name}, {drawn}", evidence=True)
+    if program.improper:
+        return AboutBase(f"one that was given, since {program.improper}", evidence=False)
+    return None
 
 
 def exact_draws(program: Program) -> Sampler | None:

@@ -24,7 +24,7 @@ OWN_GROUP = "pathtemp"
 RECORD = "record"
 IN_RECORD = (
     *("log_z", "diagnostics", "history", "counts", "seconds", "settings"),
-    *("seed", "name", "exact_base", "modes", "versions", "created_at"),
+    *("seed", "name", "exact_base", "about_base", "known_evidence", "modes", "versions", "created_at"),
 )
 
 
@@ -124,5 +124,3 @@ def _check_sizes(fit: Fit) -> None:
     for data in (fit.posterior, fit.base):
         if any(x.dims[:2] != ("chain", "draw") for x in data.data_vars.values()):
             raise ValueError("draws are not over chain and draw")
-    if not {"a", "lam", "delta"} <= set(fit.path.data_vars):
-        raise ValueError("the path has no a, lam or delta")

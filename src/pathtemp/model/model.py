@@ -31,6 +31,31 @@ class Pointwise:
 
 
 @dataclass(frozen=True)
+class AboutBase:
+    """What the base is.
+
+    Parameters
+    ----------
+    text
+        In words, in several lines; the first says it all.
+    evidence
+        Whether log z(1) - log z(0) is a log marginal likelihood: the base is the prior, or both densities hold the
+        constants of a normalised one.
+
+    >>> AboutBase("the prior", True)
+    the prior
+    """
+
+    text: str
+    evidence: bool
+
+    def __str__(self) -> str:
+        return self.text
+
+    __repr__ = __str__
+
+
+@dataclass(frozen=True)
 class Model:
     """What is tempered: log psi (lam = 0) and log q (lam = 1) of one flat unconstrained vector.
 
@@ -55,6 +80,8 @@ class Model:
         quantities; defaults to it.
     recipe
         Plain values from which a checkpoint can make the model again, where there are such.
+    about
+        What a front end says of the base; see :attr:`base`.
     """
 
     log_base: LogDensity
@@ -66,6 +93,17 @@ class Model:
     pointwise: Pointwise | None = None
     constrain_base_draws: Callable[[FloatArray], dict[str, FloatArray]] | None = None
     recipe: Mapping[str, Any] | None = None
+    about: AboutBase | None = None
+
+    @property
+    def base(self) -> AboutBase:
+        """What the base is, in words: ``print(model.base)``."""
+        if self.about is not None:
+            return self.about
+        if isinstance(self.log_base, Automatic):
+            return AboutBase("none was given: pt.temper finds one", evidence=False)
+        exact = self.sample_base is not None
+        return AboutBase(f"the base as given, {'drawn exactly' if exact else 'a density without exact draws'}", exact)
 
     @property
     def dim(self) -> int:

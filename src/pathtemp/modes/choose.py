@@ -19,6 +19,9 @@ SHORT = 5.0
 """Length of the user's path up to which it is kept without a trial, where its annealing pass came to every mode: it is
 easy already, and log z along it is what the user expects to see."""
 
+VAGUE = 15.0
+"""Length of the user's path from which one mode alone is worth a leg: a prior so vague is hardly ever come back to."""
+
 MATTERS = 0.01
 """Estimated share from which a mode has to be led to."""
 
@@ -54,7 +57,8 @@ def why_not(model: Model, search: Search, user: tuple[float, float], theta: Floa
     """
     if search.without_list:
         return "the base as given: the starts found no isolated modes"
-    if len(legs(search)) < 2:
+    count, far = len(legs(search)), user[0] < 1.0 or user[1] > VAGUE
+    if count < (1 if far else 2):
         return "the base as given: the starts found one mode"
     if model.sample_base is None:
         return "the base as given: it cannot be sampled, so a mixture with it would not be normalised"
@@ -96,7 +100,7 @@ def verdict(
     >>> verdict(2, (1.0, 3.0), (1.0, 4.0), all_reached=True)
     (False, 'the base as given: path length 3 against 4 of a mixture of 2 modes')
     """
-    named = f"a mixture of {count} modes"
+    named = f"a mixture of {count} modes" if count > 1 else "a mixture of one mode"
     chosen = f"{named} and {100 * SAFETY:.0f}% of the base as given"
     if mixture[0] < 1.0:
         return False, f"the base as given: the annealing pass from {named} did not reach the target"

@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pathtemp._types import Array, FloatArray, LogDensity
+from pathtemp.api.arguments import shown, text
 from pathtemp.errors import InputError
 from pathtemp.model.layout import Layout
 from pathtemp.model.model import Model
@@ -49,6 +50,13 @@ class Margin:
     inverse: Callable[[Any, dict[str, Array]], Array]
     replaces: str
     name: str = "margin"
+
+    def __post_init__(self) -> None:
+        for name in ("function", "inverse"):
+            if not callable(getattr(self, name)):
+                raise InputError(f"{name}: expected a function, and it is {shown(getattr(self, name))}")
+        text("replaces", self.replaces)
+        text("name", self.name)
 
 
 class Coordinates(Protocol):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pathtemp.io.printable import printable
 from pathtemp.plots.path import Curve, joint_path, log_z, marginal_a
 from pathtemp.plots.running import acceptance, hardness, history
-from pathtemp.plots.style import ALARM, RC, pyplot
+from pathtemp.plots.style import ALARM, RC, of_fit, pyplot
 from pathtemp.plots.variables import Density, base_draws, target_draws
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pathtemp.result.fit import Fit
 
 
+@of_fit
 def plot(
     fit: Fit,
     *,
@@ -51,6 +52,7 @@ def plot(
     return figure
 
 
+@of_fit
 def diagnose(fit: Fit, *, exact: Curve | None = None) -> Figure:
     """The figure for when something is wrong: the marginal of a, log z by round, hardness and acceptance."""
     plt = pyplot()

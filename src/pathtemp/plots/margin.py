@@ -9,7 +9,7 @@ import numpy as np
 from pathtemp._types import FloatArray
 from pathtemp.io.printable import printable
 from pathtemp.plots.running import acceptance
-from pathtemp.plots.style import ALARM, BETWEEN, ESTIMATE, EXACT, RC, TARGET, axes, pyplot, title
+from pathtemp.plots.style import ALARM, BETWEEN, ESTIMATE, EXACT, RC, TARGET, axes, of_fit, pyplot, title
 from pathtemp.plots.variables import Density
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ POINTS = 401
 """Points at which a density is drawn."""
 
 
+@of_fit
 def plot(fit: MarginFit, *, exact: Density | None = None) -> Figure:
     """The figure of a margin to look at first.
 
@@ -49,6 +50,7 @@ def plot(fit: MarginFit, *, exact: Density | None = None) -> Figure:
     return figure
 
 
+@of_fit
 def density(fit: MarginFit, ax: Axes | None = None, *, exact: Density | None = None) -> Axes:
     """The marginal density with its band of two standard errors, over the histogram of the thinned draws."""
     ax = axes(ax)
@@ -64,6 +66,7 @@ def density(fit: MarginFit, ax: Axes | None = None, *, exact: Density | None = N
     return ax
 
 
+@of_fit
 def log_density(fit: MarginFit, ax: Axes | None = None) -> Axes:
     """The log density on the unconstrained scale, which is the log z of the path, with its band."""
     ax = axes(ax)
@@ -76,6 +79,7 @@ def log_density(fit: MarginFit, ax: Axes | None = None) -> Axes:
     return ax
 
 
+@of_fit
 def walk(fit: MarginFit, ax: Axes | None = None) -> Axes:
     """The margin of a few chains by iteration: a good walk goes from end to end."""
     ax = axes(ax)

@@ -9,9 +9,10 @@ import numpy as np
 import xarray as xr
 
 from pathtemp._types import FloatArray, IntArray
+from pathtemp.api.arguments import a_kind_of
 from pathtemp.errors import InputError
 from pathtemp.io.printable import printable
-from pathtemp.plots.style import BETWEEN, RC, TARGET, axes, central_range, empty, pyplot, title
+from pathtemp.plots.style import BETWEEN, RC, TARGET, axes, central_range, empty, of_fit, pyplot, title
 from pathtemp.plots.variables import scalar
 from pathtemp.result.draws import SAMPLE_DIMS
 
@@ -34,6 +35,7 @@ MOST_PAIRS = 4
 MOST_POINTS = 2000
 
 
+@of_fit
 def mode_shares(fit: Fit, ax: Axes | None = None) -> Axes:
     """Share of the target in each mode, with two standard errors from tours."""
     ax = axes(ax)
@@ -51,6 +53,7 @@ def mode_shares(fit: Fit, ax: Axes | None = None) -> Axes:
     return ax
 
 
+@of_fit
 def pairs(fit: Fit, *, var: tuple[str, ...] | None = None) -> Figure:
     """Scatter of the target draws for every pair of variables, coloured by the mode they are nearest to.
 
@@ -61,6 +64,8 @@ def pairs(fit: Fit, *, var: tuple[str, ...] | None = None) -> Figure:
     var
         Scalars of the posterior, e.g. ("mu", "theta[3]"); the first four where None.
     """
+    if var is not None:
+        a_kind_of("var", var, (tuple, list), "the names of two variables or more")
     names = list(islice(scalar_names(fit.posterior), MOST_PAIRS)) if var is None else list(var)
     if len(names) < 2:
         raise InputError("var: a pair plot needs two variables or more; for one, use plots.target_draws")
@@ -98,6 +103,7 @@ def scalar_names(dataset: xr.Dataset) -> list[str]:
     return [BaseLabeller().make_label_flat(name, sel, isel) for name, sel, isel, _ in scalars]
 
 
+@of_fit
 def mode_labels(fit: Fit) -> IntArray:
     """Number of the mode whose centre is nearest to each target draw, in units of the standard deviations within it.
 

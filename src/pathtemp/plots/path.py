@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pathtemp._types import FloatArray
+from pathtemp.api.arguments import shown
+from pathtemp.errors import InputError
 from pathtemp.paths.links import A_MAX, A_MIN, BASE_END, TARGET_START
-from pathtemp.plots.style import BASE, BETWEEN, ESTIMATE, EXACT, TARGET, axes, central_range, empty, title
+from pathtemp.plots.style import BASE, BETWEEN, ESTIMATE, EXACT, TARGET, axes, central_range, empty, of_fit, title
 from pathtemp.result.summary import with_error
 from pathtemp.settings import Settings
 
@@ -31,6 +33,7 @@ Curve = Callable[[FloatArray], FloatArray]
 """A function of lam, evaluated at an array."""
 
 
+@of_fit
 def joint_path(fit: Fit, ax: Axes | None = None, *, label: str | None = None) -> Axes:
     """The draws in the plane of a and theta: the path from the base (a = 0) to the target (a = 1) and back.
 
@@ -57,12 +60,15 @@ def joint_path(fit: Fit, ax: Axes | None = None, *, label: str | None = None) ->
     return ax
 
 
+@of_fit
 def log_z(fit: Fit, ax: Axes | None = None, *, exact: Curve | None = None) -> Axes:
     """The log normalising constant over lam with its band of two standard errors.
 
     Where the band is too thin to be seen beside the whole curve, an inset shows it about its own middle, or
     about ``exact``, the true curve, where that is known.
     """
+    if not (exact is None or callable(exact)):
+        raise InputError(f"exact: expected a function of lam, and it is {shown(exact)}")
     ax = axes(ax)
     curve = fit.log_z
     lam, mean, band = curve.lam, curve.mean, 2 * curve.stderr
@@ -85,6 +91,7 @@ def log_z(fit: Fit, ax: Axes | None = None, *, exact: Curve | None = None) -> Ax
     return ax
 
 
+@of_fit
 def marginal_a(fit: Fit, ax: Axes | None = None) -> Axes:
     """Histogram of a, which is flat where the pseudo-prior is right, with Pareto k-hat of 1/p(a)."""
     ax = axes(ax)

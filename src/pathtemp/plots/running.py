@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pathtemp.plots.style import ALARM, BASE, BETWEEN, ESTIMATE, EXACT, TARGET, axes, empty, title
+from pathtemp.api.arguments import finite_array, whole_number
+from pathtemp.plots.style import ALARM, BASE, BETWEEN, ESTIMATE, EXACT, TARGET, axes, empty, of_fit, title
 from pathtemp.result import hardness as hard
 
 if TYPE_CHECKING:
@@ -24,11 +25,14 @@ DECADES = 100.0
 """Hardness that varies by more than this factor is drawn on a log scale."""
 
 
+@of_fit
 def history(fit: Fit, ax: Axes | None = None, *, exact: float | None = None) -> Axes:
     """The end of the log z curve after each round, with two standard errors, over the gradients spent so far.
 
     The range is that of the second half of the rounds; rounds outside it are marked at the edge.
     """
+    if exact is not None:
+        finite_array("exact", exact)
     ax = axes(ax)
     # A look for modes makes no estimate.
     records = [r for r in fit.history if np.isfinite(r.log_z) and r.phase != "modes"]
@@ -56,11 +60,13 @@ def history(fit: Fit, ax: Axes | None = None, *, exact: float | None = None) -> 
     return ax
 
 
+@of_fit
 def tours(fit: Fit, ax: Axes | None = None, *, chains: int = 4) -> Axes:
     """Where the first ``chains`` chains stood on the path, iteration by iteration: each goes to and fro.
 
     Round trips base -> target -> base are what standard errors rest on; a chain that stays is stuck.
     """
+    whole_number("chains", chains, least=1)
     ax = axes(ax)
     title(ax, "Tours", f"{fit.diagnostics.tours:,} round trips over all chains")
     lam = fit.path["lam"].values[:chains]
@@ -76,6 +82,7 @@ def tours(fit: Fit, ax: Axes | None = None, *, chains: int = 4) -> Axes:
     return ax
 
 
+@of_fit
 def hardness(fit: Fit, ax: Axes | None = None) -> Axes:
     """Thermodynamic length per unit of lam: where on the path it is hard."""
     ax = axes(ax)
@@ -95,6 +102,7 @@ def hardness(fit: Fit, ax: Axes | None = None) -> Axes:
     return ax
 
 
+@of_fit
 def acceptance(fit: Fit, ax: Axes | None = None) -> Axes:
     """Mean acceptance of the theta moves along the path."""
     ax = axes(ax)

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import functools
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import numpy as np
 
 from pathtemp._types import FloatArray
-from pathtemp.errors import MissingExtraError
+from pathtemp.api.arguments import shown
+from pathtemp.errors import InputError, MissingExtraError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+P = ParamSpec("P")
+Drawn = TypeVar("Drawn")
 
 # The palette of Okabe and Ito, which colour-blind readers can tell apart.
 TARGET, BASE, BETWEEN = "#0072B2", "#E69F00", "#8C8C8C"
@@ -40,6 +46,19 @@ def pyplot() -> Any:
     except ModuleNotFoundError as error:
         raise MissingExtraError("matplotlib", "plots") from error
     return plt
+
+
+def of_fit(draw: Callable[P, Drawn]) -> Callable[P, Drawn]:
+    """A plot of a fit, which says so where it is given something else."""
+
+    @functools.wraps(draw)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> Drawn:
+        fit = args[0] if args else kwargs.get("fit")
+        if not hasattr(fit, "posterior"):
+            raise InputError(f"fit: it must be a fit, as pt.temper gives, and is {shown(fit)}")
+        return draw(*args, **kwargs)
+
+    return checked
 
 
 def axes(ax: Axes | None) -> Axes:

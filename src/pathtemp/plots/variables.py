@@ -12,7 +12,7 @@ import xarray as xr
 from pathtemp._types import FloatArray
 from pathtemp.errors import InputError
 from pathtemp.io.printable import printable
-from pathtemp.plots.style import BASE, EXACT, TARGET, axes, central_range, empty, title
+from pathtemp.plots.style import BASE, EXACT, TARGET, axes, central_range, empty, of_fit, title
 from pathtemp.result.draws import SAMPLE_DIMS
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ Density = Callable[[FloatArray], FloatArray]
 """A normalised density of one variable, evaluated at an array of points."""
 
 
+@of_fit
 def target_draws(
     fit: Fit,
     ax: Axes | None = None,
@@ -53,6 +54,7 @@ def target_draws(
     return _histogram(fit.posterior, axes(ax), TARGET, "Target draws (λ = 1)", var, density, label)
 
 
+@of_fit
 def base_draws(
     fit: Fit,
     ax: Axes | None = None,
@@ -65,6 +67,7 @@ def base_draws(
     return _histogram(fit.base, axes(ax), BASE, "Base draws (λ = 0)", var, density, label)
 
 
+@of_fit
 def tails(fit: Fit, ax: Axes | None = None, *, var: str | None = None, label: str | None = None) -> Axes:
     """The marginal with its tails on a log scale: the share of draws beyond each value, on either side of the median.
 

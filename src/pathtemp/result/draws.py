@@ -22,8 +22,8 @@ def draws_dataset(model: Model, flat: FloatArray, *, of_base: bool = False) -> x
     hold, gets an underscore. Called with one point, ``flat`` of shape (1, 1, dim), it checks dims and coords
     before any sampling.
 
-    >>> import pathtemp.model.bases, pathtemp.model.model
-    >>> m = pathtemp.model.model(lambda x: -0.5 * (x**2).sum(), pathtemp.model.bases.normal(0.0, 1.0, shape=(2,)))
+    >>> from pathtemp.model import bases, model
+    >>> m = model.model(lambda x: -0.5 * (x**2).sum(), bases.normal(0.0, 1.0, shape=(2,)))
     >>> dict(draws_dataset(m, np.zeros((3, 5, 2))).sizes)
     {'chain': 3, 'draw': 5, 'theta_dim_0': 2}
     """
@@ -42,7 +42,7 @@ def log_likelihood_dataset(model: Model, posterior: xr.Dataset) -> xr.Dataset:
     if model.pointwise is None:
         raise InputError(
             f"log_likelihood: {model.name} gives no likelihood of single observations; PyMC and NumPyro models with "
-            "observed variables do"
+            "observed variables do, and Stan programs whose generated quantities have log_lik"
         )
     shape = (posterior.sizes["chain"], posterior.sizes["draw"])
     # A name that xarray cannot hold was changed; the order was not.

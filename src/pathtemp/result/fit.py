@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 import xarray as xr
 
+from pathtemp._types import FloatArray
 from pathtemp.api.arguments import positive_number, whole_number, yes_or_no
 from pathtemp.errors import InputError
 from pathtemp.io.escape import escape_names
@@ -26,6 +27,10 @@ from pathtemp.settings import LadderSettings, PaperSettings, Settings
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+
+LOG_LIK = "log_lik"
+"""What Stan programs call the log likelihood of each observation among their generated quantities."""
 
 
 class Continuing(Protocol):
@@ -69,7 +74,11 @@ class Fit:
     name
         What the model is called.
     exact_base
-        Whether the base gave exact draws; it is then normalised, and log z is a log marginal likelihood.
+        Whether the base gave exact draws; it is then normalised.
+    about_base
+        What the base is, in one line, where the front end says so.
+    known_evidence
+        Whether log z(1) - log z(0) is a log marginal likelihood; None where nobody says, and ``exact_base`` does.
     modes
         The separated modes that the run knows, their shares and what may be unseen; None where it did not look.
     versions
@@ -94,6 +103,8 @@ class Fit:
     seed: int
     name: str
     exact_base: bool
+    about_base: str = ""
+    known_evidence: bool | None = None
     modes: Modes | None = None
     versions: dict[str, str] = field(default_factory=dict)
     created_at: str = ""
@@ -125,6 +136,8 @@ class Fit:
             seed=seed,
             name=model.name,
             exact_base=model.sample_base is not None,
+            about_base="" if model.about is None else model.about.text.partition("\n")[0],
+            known_evidence=None if model.about is None else model.about.evidence,
             modes=run.modes,
             versions=library_versions() if versions is None else dict(versions),
             created_at=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -147,6 +160,8 @@ class Fit:
         A new fit, of all rounds together; this one stays as it is, but cannot be extended again.
         """
         check_more(draws, budget)
+        if draws is None and budget is None:
+            raise InputError("extend: give budget= in gradient evaluations, or draws= for each chain, or both")
         if self.continuation is None or self.model is None:
             raise InputError(
                 "extend: only a fit that is still in memory can go on, made by the default engine; "
@@ -158,6 +173,11 @@ class Fit:
     def log_marginal_likelihood(self) -> LogEvidence:
         """The logarithm of z(1) / z(0), with its standard error."""
         return LogEvidence(float(self.log_z.mean[-1]), float(self.log_z.stderr[-1]))
+
+    @property
+    def is_evidence(self) -> bool:
+        """Whether :attr:`log_marginal_likelihood` is one: the base is normalised, and so is the prior of the target."""
+        return self.exact_base if self.known_evidence is None else self.known_evidence
 
     @property
     def converged(self) -> bool:
@@ -175,17 +195,28 @@ class Fit:
             whole_number("rows", rows, least=0)
         return summarise(self, rows=rows)
 
+    def stan_variable(self, name: str) -> FloatArray:
+        """Posterior draws of a variable, all chains one after the other: shape (draws, ...), as CmdStanPy has them."""
+        if name not in self.posterior:
+            known = ", ".join(map(str, self.posterior.data_vars))
+            raise InputError(f"stan_variable: there is no {name!r}; there are {known}")
+        values = self.posterior[name].values
+        return np.asarray(values.reshape(-1, *values.shape[2:]))
+
     def to_arviz(self, *, log_likelihood: bool = False) -> xr.DataTree:
         """An ArviZ DataTree: posterior, prior (the base draws), sample_stats (the joint path), attributes.
 
         ``log_likelihood=True`` computes the group of that name, with one number for each draw and observation, for
-        LOO; PyMC and NumPyro models have it. ArviZ before 1.0 takes ``az.from_datatree(fit.to_arviz())``.
+        LOO; PyMC and NumPyro models have it, and Stan programs that generate ``log_lik``. ArviZ before 1.0 takes
+        ``az.from_datatree(fit.to_arviz())``.
 
         A tree cannot hold a slash in a name: ``a/b`` becomes ``a%2Fb`` (and ``%`` becomes ``%25``).
         """
         yes_or_no("log_likelihood", log_likelihood)
         groups = {"posterior": self.posterior, "prior": self.base, "sample_stats": self.path}
-        if log_likelihood:
+        if log_likelihood and LOG_LIK in self.posterior:
+            groups["log_likelihood"] = self.posterior[[LOG_LIK]]
+        elif log_likelihood:
             if self.model is None:
                 raise InputError("to_arviz: a fit from a file has no model, which log_likelihood needs; run it again")
             groups["log_likelihood"] = log_likelihood_dataset(self.model, self.posterior)
@@ -238,9 +269,7 @@ class Fit:
 
 
 def check_more(draws: Any, budget: Any) -> None:
-    """Raise where what a fit is to be extended by is of a wrong type or size, or nothing at all."""
-    if draws is None and budget is None:
-        raise InputError("extend: give draws= for each chain, or budget= in gradient evaluations, or both")
+    """Raise where what a fit is to be extended by is of a wrong type or size."""
     if draws is not None:
         whole_number("draws", draws, least=1)
     if budget is not None:

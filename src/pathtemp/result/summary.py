@@ -80,19 +80,21 @@ def summarise(fit: Fit, *, rows: int | None = 20) -> Summary:
     note = "no chain made a round trip" if np.isnan(evidence.value) else "log z(1) - log z(0)"
     log_z = f"{with_error(evidence.value, evidence.se)}   ({note})"
     facts: tuple[tuple[str, str], ...] = (
-        ("log marginal likelihood" if fit.exact_base else "log z, base not normalised", log_z),
+        (_name_of_log_z(fit), log_z),
         ("round trips", f"{diagnostics.tours:,} base -> target -> base"),
         ("k-hat of 1/p(a)", f"{diagnostics.khat:.2f}"),
         ("R-hat, worst", f"{diagnostics.rhat:.3f}"),
         ("ESS, worst", f"{_count(diagnostics.ess_bulk)} bulk, {_count(diagnostics.ess_tail)} tail"),
         ("length of the path", f"{diagnostics.length:.3g}{_hardest(diagnostics)}"),
-        ("evaluations", f"{fit.counts.gradients:,} gradients, {fit.counts.densities:,} densities"),
+        ("evaluations", f"{fit.counts.gradients:,} gradients, {fit.counts.densities:,} densities{_effort(fit)}"),
         ("seconds", f"{sum(fit.seconds.values()):.1f}" + (f"   ({seconds})" if seconds else "")),
         (
             "draws of the target",
             f"{sizes['chain'] * sizes['draw']:,}   (chains x draws: {sizes['chain']:,} x {sizes['draw']:,})",
         ),
     )
+    if fit.about_base:
+        facts = (*facts, ("base", printable(fit.about_base)))
     if diagnostics.rejections:
         facts = (*facts, ("points without density", _rejections(diagnostics)))
     modes = fit.modes
@@ -101,6 +103,13 @@ def summarise(fit: Fit, *, rows: int | None = 20) -> Summary:
     listed = str(modes) if modes is not None and len(modes) > 1 else ""
     table = posterior_table(fit.posterior, rows=rows)
     return Summary(_verdict(fit), tuple(fit.warnings), facts, table, _elements(fit), listed)
+
+
+def _name_of_log_z(fit: Fit) -> str:
+    """What log z(1) - log z(0) is."""
+    if fit.is_evidence:
+        return "log marginal likelihood"
+    return "log integral of the target" if fit.exact_base else "log z, base not normalised"
 
 
 def with_error(value: float, se: float) -> str:
@@ -157,6 +166,11 @@ def _elements(fit: Fit) -> int:
 
 def _count(value: float) -> str:
     return f"{value:,.0f}" if np.isfinite(value) else f"{value}"
+
+
+def _effort(fit: Fit) -> str:
+    """A word on the effort where it was not the full one."""
+    return "   (light effort)" if getattr(fit.settings, "effort", "") == "light" else ""
 
 
 def _rejections(diagnostics: Diagnostics) -> str:

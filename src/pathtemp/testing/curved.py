@@ -33,7 +33,7 @@ def rosenbrock(pairs: int = 1) -> Problem:
     inside = norm.cdf((_SIDE - x**2) / sd) - norm.cdf((-_SIDE - x**2) / sd)
     with np.errstate(divide="ignore"):
         inner = np.log(inside) + 0.5 * np.log(np.pi / 100.0)
-    one = float(logsumexp(-((1.0 - x) ** 2) + inner + log_w)) - 2.0 * np.log(2.0 * _SIDE)
+    one = float(logsumexp(-((1.0 - x) ** 2) + inner + log_w) - 2.0 * np.log(2.0 * _SIDE))
 
     def log_likelihood(u: Array) -> Array:
         x, y = jnp.split(2.0 * _SIDE * jax.nn.sigmoid(u) - _SIDE, 2)

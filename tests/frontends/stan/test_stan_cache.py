@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import os
 import select
+import shutil
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from pathtemp.errors import InputError
+from pathtemp.frontends.stan import build as building
 from pathtemp.frontends.stan import cache_info, clear_cache
-from pathtemp.frontends.stan.build import Artifact, build
+from pathtemp.frontends.stan.build import Artifact, CompileError, build, headers_artifact
 from pathtemp.frontends.stan.cache import Slot, cache_folder
-from pathtemp.frontends.stan.toolchain import find_compiler
+from pathtemp.frontends.stan.toolchain import Compiler, Stan, find_compiler
 
 PATIENCE = 300
 """Seconds after which something is taken never to happen; a busy machine may need many."""
@@ -179,6 +183,50 @@ def test_what_is_compiled_is_said_on_standard_error(capsys: pytest.CaptureFixtur
     assert "Compiling thing.stan" in capsys.readouterr().err
     build([artifact("echo built > OUT")])
     assert capsys.readouterr().err == ""
+
+
+@pytest.fixture
+def tools() -> tuple[Stan, Compiler]:
+    return Stan(Path("/somewhere"), "1"), Compiler(("g++",), "g++ (a system) 12")
+
+
+def test_headers_are_kept_where_the_compiler_is_gcc_and_the_disk_has_room(
+    monkeypatch: pytest.MonkeyPatch, tools: tuple[Stan, Compiler]
+) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=9 << 30))
+    headers = headers_artifact(*tools)
+    assert headers is not None
+    assert headers.slot.file == "stan.hpp.gch"
+    assert headers_artifact(tools[0], Compiler(("clang++",), "clang version 17")) is None
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=1 << 30))
+    assert headers_artifact(*tools) is None
+
+
+def test_a_program_waits_for_the_headers(tmp_path: Path) -> None:
+    order = tmp_path / "order"
+    first = artifact(f"sleep 0.3; echo headers >> {order}; echo x > OUT", "c" * 20, "headers")
+    then = replace(artifact(f"echo program >> {order}; echo x > OUT"), after=1)
+    build([then, first], progress=False)
+    assert order.read_text().split() == ["headers", "program"]
+
+
+def test_without_headers_a_program_is_compiled_all_the_same(
+    monkeypatch: pytest.MonkeyPatch, tools: tuple[Stan, Compiler]
+) -> None:
+    asked: list[bool] = []
+
+    def build_all(*arguments: Any, **options: Any) -> list[Path]:
+        asked.append(arguments[4] is not None)
+        if asked[-1]:
+            raise CompileError("program: the C++ compiler was killed")
+        return [Path("program.so")]
+
+    monkeypatch.setattr(building, "find_stan", lambda: tools[0])
+    monkeypatch.setattr(building, "require_compiler", lambda: tools[1])
+    monkeypatch.setattr(building, "headers_artifact", lambda *_: artifact("", "d" * 20))
+    monkeypatch.setattr(building, "_build_all", build_all)
+    assert building.build_programs([]) == [Path("program.so")]
+    assert asked == [True, False]
 
 
 def test_a_cut_an_empty_or_a_changed_library_is_built_again() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from stan_programs import exact_draws, load, opened, path
 from pathtemp.frontends.stan import opening
 from pathtemp.frontends.stan.build import Compilation, CompileError
 from pathtemp.frontends.stan.forward import forward_program, try_forward
+from pathtemp.frontends.stan.mass import LOG_MASS
 from pathtemp.frontends.stan.opening import compile_programs
 from pathtemp.frontends.stan.program import ALTERNATIVE, parse
 from pathtemp.frontends.stan.sampler import stein_z
@@ -41,7 +43,12 @@ def forward(parameters: str, block: str) -> str:
         ("real x;", "x ~ normal(0, 1); y ~ normal(x, 1);", "", "y is given a distribution"),
         ("real x;", "x ^ 3 ~ normal(0, 1);", "", "is given a distribution, and is not a parameter"),
         ("real x; real z;", "x ~ normal(z, 1); z ~ normal(x, 1);", "", "used before it is drawn"),
-        ("real x; real z;", "real s = exp(z); x ~ normal(0, s); z ~ normal(0, 1);", "", "used before it is drawn"),
+        (
+            "real x; real z;",
+            "real s = exp(z); s += 1; x ~ normal(0, s); z ~ normal(0, 1);",
+            "",
+            "used before it is drawn",
+        ),
         (
             "real x; real z;",
             "if (N > 3) x ~ normal(z, 1); else x ~ normal(0, 1); z ~ normal(0, 1);",
@@ -52,7 +59,7 @@ def forward(parameters: str, block: str) -> str:
         ("real<lower=0> a;", "", "", "a has no distribution"),
         ("real x;", "x ~ normal(0, 1);", "real z = f_lp(x);", "may change the density"),
         ("real x;", "x ~ normal(0, 1); print(target());", "", "may change the density"),
-        ("real x; real z;", "x ~ normal(0, w); z ~ normal(0, 1);", "real w = exp(z);", "stanc says"),
+        ("real x; vector[3] z;", "x ~ normal(0, z); z ~ normal(0, 1);", "", "stanc says"),
         ("complex x;", "get_real(x) ~ normal(0, 1);", "", "not plain numbers"),
     ],
 )
@@ -66,6 +73,57 @@ def test_what_is_no_recipe_is_left_a_density(parameters: str, block: str, transf
 def test_statements_are_put_in_the_order_in_which_they_can_be_drawn() -> None:
     text = forward("real m; real<lower=0> s; vector[N] x;", "x ~ normal(m, s); m ~ normal(0, s); s ~ exponential(1);")
     assert text.index("exponential_rng") < text.index("m = normal_rng") < text.index("for (pathtemp_i")
+
+
+@pytest.mark.usefixtures("stanc_available")
+def test_variables_and_transformed_parameters_are_computed_once_they_can_be() -> None:
+    text = forward("real z; real x;", "real s = exp(z); x ~ normal(0, s); z ~ normal(0, 1);")
+    assert text.index("z = normal_rng") < text.index("real s = exp(z)") < text.index("x = normal_rng")
+    source, why = try_forward(
+        parse(
+            read_source(
+                program(
+                    "real<lower=0> x; vector[2] z;",
+                    "x ~ gamma(2, w[1]); z ~ normal(0, 1);",
+                    "vector<lower=0>[2] w = exp(z); real u = x;",
+                )
+            )
+        ),
+        ALTERNATIVE,
+    )
+    assert source is not None, why
+    assert source.text.index("z[pathtemp_i] = normal_rng") < source.text.index("w = exp(z)")
+    assert "u = x" not in source.text
+
+
+@pytest.mark.usefixtures("stanc_available")
+@pytest.mark.parametrize(
+    ("parameters", "block", "mass"),
+    [
+        ("real<lower=0> x;", "x ~ normal(0, 2);", ["normal_lccdf(0 | 0, 2)"]),
+        ("real<lower=0> x;", "x ~ normal(0, 2) T[0, ];", []),
+        ("real<lower=0> x;", "x ~ gamma(2, 2);", []),
+        ("real<lower=0, upper=1> x;", "x ~ beta(2, 2);", []),
+        ("real<upper=N> x;", "x ~ std_normal();", ["std_normal_lcdf(N)"]),
+        ("real<lower=0> x;", "x ~ wiener(1, 1, 1, 1);", None),
+        ("real<lower=-1, upper=N> x;", "", ["log(N - (-1))"]),
+        ("simplex[N] x;", "", ["-lgamma(N)"]),
+        ("array[2] simplex[N] x;", "", ["-2 * lgamma(N)"]),
+        ("ordered[N] x;", "x ~ normal(0, 1);", ["lgamma(num_elements(x) + 1)"]),
+        ("positive_ordered[N] x;", "x ~ std_normal();", ["std_normal_lccdf(0)", "lgamma(num_elements(x) + 1)"]),
+        ("real x;", "target += normal_lpdf(x | 0, 1) - normal_lccdf(0 | 0, N);", ["- normal_lccdf(0 | 0, N)"]),
+        ("real<lower=0> x;", "x ~ loglogistic(1, 1);", []),
+        ("real<lower=1> x;", "x ~ loglogistic(1, 1);", ["positive_infinity()"]),
+        ("real m; real<lower=m> x;", "m ~ normal(0, 1); x ~ normal(0, 1);", []),
+    ],
+)
+def test_the_mass_within_bounds_is_counted(parameters: str, block: str, mass: list[str] | None) -> None:
+    source, _ = try_forward(parse(read_source(program(parameters, block))), ALTERNATIVE)
+    assert (source is None) == (mass is None)
+    if source is not None:
+        found = re.findall(rf"{LOG_MASS} [-+]= (.*?);", source.text)
+        uniform = [part for part in found if "uniform_l" not in part]  # of the bounds themselves: zero
+        assert uniform == mass
 
 
 @pytest.mark.usefixtures("stanc_available")
@@ -125,7 +183,7 @@ def test_where_the_draws_do_not_compile_the_densities_still_do(monkeypatch: pyte
         return [Path("library.so") for _ in programs]
 
     monkeypatch.setattr(opening, "build_programs", build)
-    programs = compile_programs([opened("cauchy"), opened("every_type")], progress=False)
+    programs = compile_programs([opened("cauchy"), opened("lp_functions")], progress=False)
     assert asked == [[True, False], [False, False]]
     assert [p.library for p in programs] == [Path("library.so")] * 2
     assert programs[0].forward_instance(seed=0) is None

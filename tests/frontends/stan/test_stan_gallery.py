@@ -16,6 +16,10 @@ from stan_programs import EXAMPLES
 
 import pathtemp as pt
 from pathtemp.frontends.stan import from_stan
+from pathtemp.frontends.stan.build import program_info
+from pathtemp.frontends.stan.prior import described, find_prior
+from pathtemp.frontends.stan.program import parse
+from pathtemp.frontends.stan.source import read_source
 from pathtemp.testing.calibration import assert_close
 
 DOCS = Path(__file__).parents[3] / "docs"
@@ -101,10 +105,22 @@ def test_a_program_of_the_gallery_runs(name: str) -> None:
     CHECKS[name](fit)
 
 
+@pytest.mark.usefixtures("stanc_available")
+def test_the_prior_that_the_page_shows_is_found(tmp_path: Path) -> None:
+    page = (DOCS / "stan.md").read_text()
+    plain, _ = re.findall(r"^```stan\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    (shown,) = re.findall(r"^>>> print\(model.base\)\n(.*?)\n```", page, re.DOTALL | re.MULTILINE)
+    file = tmp_path / "eight_schools.stan"
+    file.write_text(plain)
+    program = parse(read_source(file))
+    split, _, forward = find_prior(program, program_info(program.source))
+    assert described(split, exact=forward is not None) == shown
+
+
 @pytest.mark.usefixtures("compiled")
 def test_the_code_of_the_page_runs_and_finds_both_modes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page = (DOCS / "stan.md").read_text()
-    (program,) = re.findall(r"^```stan\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    _, program = re.findall(r"^```stan\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
     example = EXAMPLES / "cauchy.stan"
     assert re.sub(r"\s+", "", program) == re.sub(r"//.*|\s+", "", example.read_text())
     shutil.copy(example, tmp_path)

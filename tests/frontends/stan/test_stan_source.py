@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from pathtemp.errors import InputError
-from pathtemp.frontends.stan.program import merge, parse, without_alternative
+from pathtemp.frontends.stan.program import check_reserved, merge, parse, without_alternative
 from pathtemp.frontends.stan.source import Place, masked, read_source
 
 TRICKY = """/* model { "quote */
@@ -85,7 +85,7 @@ def test_lines_of_includes_are_those_of_their_files(folder: Path) -> None:
 )
 def test_what_is_wrong_names_the_line(text: str, message: str) -> None:
     with pytest.raises(InputError, match=re.escape(message)) as caught:
-        merge(parse(read_source(text)))
+        check_reserved(parse(read_source(text)))
     assert str(caught.value).startswith("the Stan program, line")
 
 

@@ -27,7 +27,7 @@ _RejectionCallback = ctypes.CFUNCTYPE(None, ctypes.c_char_p)
 
 
 class StanDensity:
-    """Log density of a Stan program at a flat unconstrained point, constants and Jacobian kept.
+    """Log density of a Stan program at a flat unconstrained point, constants and Jacobian kept, less ``log_mass``.
 
     A function ``(dim,) -> ()`` that JAX can differentiate once, vmap, jit and scan. Where the program rejects
     a point, or gives NaN, the density is -inf and its gradient 0; the first such message is logged, all are
@@ -39,10 +39,12 @@ class StanDensity:
         The compiled program with its data.
     label
         What messages call the density.
+    log_mass
+        A constant that is taken off: log of what a base integrates to.
     """
 
-    def __init__(self, instance: Instance, *, label: str) -> None:
-        self.instance, self.label = instance, label
+    def __init__(self, instance: Instance, *, label: str, log_mass: float = 0.0) -> None:
+        self.instance, self.label, self.log_mass = instance, label, log_mass
         compiler = find_compiler()
         route = _CallbackRoute(self) if compiler is None else _FfiRoute(self)
         self._route: _Route = route
@@ -50,7 +52,8 @@ class StanDensity:
 
     def __call__(self, x: Array) -> Array:
         """Log density of ``(dim,)``."""
-        return self._log_prob(jnp.asarray(x, dtype=jnp.float64))
+        value = self._log_prob(jnp.asarray(x, dtype=jnp.float64))
+        return value - self.log_mass if self.log_mass else value
 
     @property
     def rejections(self) -> int:

@@ -6,8 +6,10 @@ import contextlib
 import hashlib
 import importlib.metadata
 import json
+import logging
 import os
 import re
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -26,10 +28,15 @@ from pathtemp.frontends.stan.source import GENERATED, Source
 from pathtemp.frontends.stan.toolchain import Compiler, Stan, find_stan, require_compiler
 from pathtemp.io.private import private_folder
 
+log = logging.getLogger("pathtemp.stan")
 SHIM = Path(__file__).parent / "shim"
 FORWARD_FLAG = "pathtemp_forward"
 """Name in the data by which a library is asked for the program that draws."""
 
+LEAST_ROOM = 4 << 30
+"""Free bytes on the disk from which Stan's headers are kept in the cache as the compiler has read them, 0.8 GB."""
+
+_HEADERS = "#include <stan/model/model_header.hpp>\n"
 _STANC_FLAGS = ("--O1", f"--filename-in-msg={GENERATED}")
 _STANC_ERROR = re.compile(rf"['\"]{re.escape(GENERATED)}['\"], line (\d+), column (\d+)")
 
@@ -71,12 +78,16 @@ def program_info(source: Source) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Artifact:
-    """Something to compile: its place in the cache, and the commands that fill it, one after the other."""
+    """Something to compile: its place in the cache, and the commands that fill it, one after the other.
+
+    The first of them is run ``after`` so many commands of others.
+    """
 
     slot: Slot
     name: str
     commands: tuple[tuple[str, ...], ...]
     sources: tuple[tuple[str, str], ...] = ()
+    after: int = 0
 
 
 @dataclass(frozen=True)
@@ -115,10 +126,52 @@ def build_programs(programs: Sequence[Compilation], *, progress: bool = True) ->
     stan = find_stan()
     codes = [program.code() for program in programs]
     compiler = require_compiler()
-    shim = _shim(stan, compiler)
-    artifacts = [_program(code, p.name, stan, compiler, shim) for code, p in zip(codes, programs, strict=True)]
-    build([bridge_artifact(compiler), shim, *artifacts], progress=progress)
+    shim, headers = _shim(stan, compiler), headers_artifact(stan, compiler)
+    try:
+        return _build_all(programs, codes, (stan, compiler), shim, headers, progress=progress)
+    except CompileError as error:
+        if headers is None or headers.slot.path.exists():
+            raise
+        log.info("no precompiled headers: %s", error)
+        return _build_all(programs, codes, (stan, compiler), shim, None, progress=progress)
+
+
+def _build_all(
+    programs: Sequence[Compilation],
+    codes: Sequence[str],
+    tools: tuple[Stan, Compiler],
+    shim: Artifact,
+    headers: Artifact | None,
+    *,
+    progress: bool,
+) -> list[Path]:
+    artifacts = [_program(code, p.name, *tools, shim, headers) for code, p in zip(codes, programs, strict=True)]
+    shared = [bridge_artifact(tools[1])]
+    if not all(artifact.slot.whole() for artifact in artifacts):
+        shared += [shim, *([headers] if headers else [])]
+    build([*shared, *artifacts], progress=progress)
     return [artifact.slot.path for artifact in artifacts]
+
+
+def headers_artifact(stan: Stan, compiler: Compiler) -> Artifact | None:
+    """Stan's headers, read once for all programs: most of the time of a compilation goes into them.
+
+    None where the compiler is clang++, which does this another way, or the disk has no room for it.
+    """
+    flags = (*compiler.flags, *stan.compile_flags)
+    slot = Slot("headers", _key(_HEADERS, stan.version, str(stan.folder), compiler.version, *flags), "stan.hpp.gch")
+    if "clang" in compiler.version:
+        return None
+    if not slot.path.exists() and shutil.disk_usage(_existing(cache_folder())).free < LEAST_ROOM:
+        return None
+    source, output = str(slot.workshop / "stan.hpp"), str(slot.workshop / slot.file)
+    command = (*compiler.command, *flags, *stan.include_flags, "-x", "c++-header", source, "-o", output)
+    return Artifact(slot, "Stan's headers", (command,), (("stan.hpp", _HEADERS),))
+
+
+def _existing(folder: Path) -> Path:
+    """The folder, or the nearest one above it that exists."""
+    return next(place for place in (folder, *folder.parents) if place.exists())
 
 
 def _shim(stan: Stan, compiler: Compiler) -> Artifact:
@@ -130,21 +183,26 @@ def _shim(stan: Stan, compiler: Compiler) -> Artifact:
     return Artifact(slot, source.name, (command,))
 
 
-def _program(code: str, name: str, stan: Stan, compiler: Compiler, shim: Artifact) -> Artifact:
+def _program(
+    code: str, name: str, stan: Stan, compiler: Compiler, shim: Artifact, headers: Artifact | None
+) -> Artifact:
     flags = (*compiler.flags, *stan.compile_flags)
     slot = Slot("program", _key(code, shim.slot.key, *flags), "program.so")
+    read_before = ("-include", str(headers.slot.folder / "stan.hpp")) if headers else ()
     obj = str(slot.workshop / "program.o")
     compile_ = (
         *compiler.command,
         *flags,
         *stan.include_flags,
+        *read_before,
         "-c",
         str(slot.workshop / "program.cpp"),
         "-o",
         obj,
     )
     link = (*compiler.command, "-shared", obj, str(shim.slot.path), "-o", str(slot.workshop / slot.file))
-    return Artifact(slot, name, (compile_, (*link, *stan.link_flags(SHIM / "export.map"))), (("program.cpp", code),))
+    commands = (compile_, (*link, *stan.link_flags(SHIM / "export.map")))
+    return Artifact(slot, name, commands, (("program.cpp", code),), after=1 if headers else 0)
 
 
 def bridge_artifact(compiler: Compiler) -> Artifact:
@@ -211,11 +269,11 @@ def _build_in_workshops(artifacts: Sequence[Artifact], check_interrupt: Callable
             artifact.slot.open_workshop()
             for file, text in artifact.sources:
                 (artifact.slot.workshop / file).write_text(text, encoding="utf-8")
-        for stage in range(max(len(artifact.commands) for artifact in artifacts)):
-            active = [artifact for artifact in artifacts if stage < len(artifact.commands)]
+        for stage in range(max(artifact.after + len(artifact.commands) for artifact in artifacts)):
+            active = [a for a in artifacts if a.after <= stage < a.after + len(a.commands)]
             _run_together(active, stage, check_interrupt)
             for artifact in active:
-                if stage + 1 == len(artifact.commands):
+                if stage + 1 == artifact.after + len(artifact.commands):
                     artifact.slot.publish(artifact.name)
     finally:
         for artifact in artifacts:
@@ -236,8 +294,8 @@ def _run_together(artifacts: Sequence[Artifact], stage: int, check_interrupt: Ca
                 if process.poll() is not None:
                     del running[key]
                     if process.returncode != 0:
-                        log = _log(artifact).read_text(errors="replace")
-                        raise CompileError(_compile_failure(artifact.name, process.returncode, log))
+                        said = _log(artifact).read_text(errors="replace")
+                        raise CompileError(_compile_failure(artifact.name, process.returncode, said))
             time.sleep(0.02)
     finally:
         for _, process in running.values():
@@ -249,7 +307,7 @@ def _run_together(artifacts: Sequence[Artifact], stage: int, check_interrupt: Ca
 def _start(artifact: Artifact, stage: int) -> subprocess.Popen[bytes]:
     with _log(artifact).open("wb") as output:
         return subprocess.Popen(
-            artifact.commands[stage],
+            artifact.commands[stage - artifact.after],
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,

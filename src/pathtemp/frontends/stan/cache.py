@@ -44,7 +44,8 @@ class CacheEntry:
     Parameters
     ----------
     kind
-        "program" (a Stan program), "shim" (what each is linked with) or "bridge" (what XLA calls).
+        "program" (a Stan program), "shim" (what each is linked with), "headers" (what each is compiled with) or
+        "bridge" (what XLA calls).
     name
         File name of the program it was built for.
     key

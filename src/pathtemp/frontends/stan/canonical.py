@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 from pathtemp.frontends.stan.build import stanc
 from pathtemp.frontends.stan.program import ALTERNATIVE, Program, assemble, closing, own, parse, quoted
 from pathtemp.frontends.stan.source import Source, masked, read_source
@@ -22,6 +24,7 @@ def with_model(program: Program, block: str = ALTERNATIVE) -> Source:
     return assemble([*pieces, own("model {"), quoted(program, block), closing(program, block)])
 
 
+@functools.cache
 def distributions() -> dict[str, set[str]]:
     """What stanc has for each built-in distribution: lpdf or lpmf, and rng, cdf and ccdf where they are vectorised."""
     rows = stanc(Source("", ()), "--dump-stan-math-distributions").splitlines()

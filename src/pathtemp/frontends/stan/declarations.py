@@ -1,4 +1,4 @@
-"""Declarations of parameters: names, types without their constraints, and fixed bounds."""
+"""Declarations: names, types without their constraints, and bounds."""
 
 from __future__ import annotations
 
@@ -10,23 +10,30 @@ from pathtemp.frontends.stan.canonical import matching, split_top
 _VECTORS = ("simplex", "ordered", "positive_ordered", "unit_vector", "sum_to_zero_vector")
 _SQUARE = ("corr_matrix", "cov_matrix", "cholesky_factor_corr", "cholesky_factor_cov")
 _RANKS = {"real": 0, "vector": 1, "row_vector": 1, "matrix": 2}
+_FINITE = ("simplex", "unit_vector", "corr_matrix", "cholesky_factor_corr")
 _WORD = re.compile(r"\w+")
+_TYPE = re.compile(
+    rf"(?:array\s*\[|(?:int|complex\w*|tuple|{'|'.join((*_RANKS, *_VECTORS, *_SQUARE))}|sum_to_zero_matrix"
+    r"|(?:row|column)_stochastic_matrix)\b\s*[<\[\w(])"
+)
 
 
 @dataclass(frozen=True)
 class Declaration:
-    """A parameter.
+    """A variable.
 
     Parameters
     ----------
     name
-        Of the parameter.
+        Of the variable.
     array
         Sizes of the array around it.
     kind, sizes
         ``real``, ``vector``, ``row_vector`` or ``matrix``, and its sizes: the values without their constraint.
     lower, upper
         Bounds on each element; empty where there are none.
+    type
+        Its type as declared, such as ``simplex``.
     """
 
     name: str
@@ -35,11 +42,17 @@ class Declaration:
     sizes: tuple[str, ...]
     lower: str = ""
     upper: str = ""
+    type: str = ""
 
     @property
     def rank(self) -> int:
         """Number of indices that lead to one number."""
         return len(self.array) + _RANKS[self.kind]
+
+    @property
+    def bounded(self) -> bool:
+        """Whether its values lie within finite bounds, so that it is proper where nothing is said of it."""
+        return bool(self.lower and self.upper) or self.type in _FINITE
 
     @property
     def code(self) -> str:
@@ -50,41 +63,84 @@ class Declaration:
 
 
 def parse_declarations(body: str) -> list[Declaration] | None:
-    """The declarations of a canonical parameters block; None where one is of a type not known here.
+    """The declarations of a block without comments or other statements; None where one is of a type not known here.
 
-    >>> [d.code for d in parse_declarations("real<lower=0> tau; array[J] simplex[K] w;")]
-    ['real tau;', 'array[J] vector[K] w;']
+    >>> [d.code for d in parse_declarations("real<lower=0> tau, s; array[J] simplex[K] w;")]
+    ['real tau;', 'real s;', 'array[J] vector[K] w;']
     """
-    found = [_declaration(statement) for statement in split_top(body, ";") if statement]
-    return None if any(d is None for d in found) else [d for d in found if d is not None]
+    found: list[Declaration] = []
+    for statement in split_top(body, ";"):
+        if statement:
+            declared = _declarations(statement)
+            if declared is None:
+                return None
+            found += declared
+    return found
 
 
-def _declaration(statement: str) -> Declaration | None:
+def is_declaration(statement: str) -> bool:
+    """Whether a statement declares variables.
+
+    >>> [is_declaration(s) for s in ("real x = 1", "array[N] vector[K] y", "x = 1", "realx ~ normal(0, 1)")]
+    [True, True, False, False]
+    """
+    return _TYPE.match(statement) is not None
+
+
+def declared_names(statement: str) -> list[tuple[str, str]]:
+    """Names that a declaration declares, each with the expression that defines it, empty where there is none.
+
+    >>> declared_names("array[N] real<lower=f(1 > 0)> x = g(a, b), y")
+    [('x', 'g(a, b)'), ('y', '')]
+    """
+    rest = _after_type(statement)[-1]
+    return [(name.strip(), value.strip()) for name, _, value in (part.partition("=") for part in split_top(rest))]
+
+
+def type_of(statement: str) -> str:
+    """A declaration without its names.
+
+    >>> type_of("array[N] real<lower=0> x = g(a), y")
+    'array[N] real<lower=0> '
+    """
+    text = statement.rstrip()
+    return text[: len(text) - len(_after_type(text)[-1])]
+
+
+def _declarations(statement: str) -> list[Declaration] | None:
+    array, kind, constraint, sizes, rest = _after_type(statement)
+    given = kind
+    bounds = dict(part.partition("=")[::2] for part in split_top(constraint) if constraint)
+    if kind in _VECTORS:
+        kind = "vector"
+    elif kind in _SQUARE:
+        kind, sizes = "matrix", sizes if len(sizes) == 2 else sizes * 2
+    names = [part.partition("=")[0].strip() for part in split_top(rest)]
+    known = {"lower", "upper", "offset", "multiplier"}  # the last two leave the values free
+    if kind not in _RANKS or not all(map(_WORD.fullmatch, names)) or set(bounds) - known:
+        return None
+    lower, upper = bounds.get("lower", ""), bounds.get("upper", "")
+    return [Declaration(name, array, kind, sizes, lower, upper, given) for name in names]
+
+
+def _after_type(statement: str) -> tuple[tuple[str, ...], str, str, tuple[str, ...], str]:
+    """Sizes of the array, type, its constraint and sizes, and the names that follow."""
     array: tuple[str, ...] = ()
     if statement.startswith("array"):
         close = matching(statement, statement.index("["))
         array = tuple(split_top(statement[statement.index("[") + 1 : close]))
         statement = statement[close + 1 :].strip()
     word = _WORD.match(statement)
-    if word is None:
-        return None
-    kind, rest = word.group(), statement[word.end() :]
+    kind, rest = ("", statement) if word is None else (word.group(), statement[word.end() :].strip())
     constraint = ""
     if rest.startswith("<"):
         end = _closing_angle(rest)
-        constraint, rest = rest[1:end], rest[end + 1 :]
+        constraint, rest = rest[1:end], rest[end + 1 :].strip()
     sizes: tuple[str, ...] = ()
-    if rest.startswith("["):
+    if rest.startswith(("[", "(")):
         close = matching(rest, 0)
         sizes, rest = tuple(split_top(rest[1:close])), rest[close + 1 :]
-    bounds = dict(part.partition("=")[::2] for part in split_top(constraint) if constraint)
-    if kind in _VECTORS:
-        kind = "vector"
-    elif kind in _SQUARE:
-        kind, sizes = "matrix", sizes if len(sizes) == 2 else sizes * 2
-    if kind not in _RANKS or not _WORD.fullmatch(rest.strip()) or set(bounds) - {"lower", "upper"}:
-        return None
-    return Declaration(rest.strip(), array, kind, sizes, bounds.get("lower", ""), bounds.get("upper", ""))
+    return array, kind, constraint, sizes, rest.strip()
 
 
 def _closing_angle(text: str) -> int:

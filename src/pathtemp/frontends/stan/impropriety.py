@@ -13,6 +13,9 @@ _POINTS = 3
 _FAR = 20.0
 """A step on the unconstrained scale within which any proper transform loses more than a nat."""
 
+_RAY = (1e2, 1e4)
+"""Distances between which a proper density falls, as those that are sampled are checked by too."""
+
 
 def improper_parameters(instance: Instance) -> list[str]:
     """Parameters that do not enter the density though their range is unbounded: it has no finite integral.
@@ -29,8 +32,26 @@ def improper_parameters(instance: Instance) -> list[str]:
     return [
         v.name
         for v in variables(instance.unconstrained_names)
-        if silent[list(v.columns)].all() and any(_does_not_fall(instance, points[0], k) for k in v.columns)
+        if any(silent[k] and _does_not_fall(instance, points[0], k) for k in v.columns)
     ]
+
+
+def does_not_fall_off(instance: Instance) -> list[str]:
+    """Parameters along which the density falls no faster than 1 / r: it has no finite integral."""
+    points = _finite_points(instance)
+    if not points:
+        return []
+
+    def stays(k: int) -> bool:
+        step = np.zeros(instance.dim)
+        step[k] = 1.0
+        for sign in (-1.0, 1.0):
+            near, far = (_value(instance, points[0] + sign * r * step) for r in _RAY)
+            if np.isfinite(far) and near - far < 0.5 * np.log(_RAY[1] / _RAY[0]):
+                return True
+        return False
+
+    return [v.name for v in variables(instance.unconstrained_names) if any(map(stays, v.columns))]
 
 
 def _finite_points(instance: Instance) -> list[FloatArray]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import itertools
+import logging
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -16,8 +17,10 @@ from pathtemp._types import FloatArray
 from pathtemp.errors import InputError, MissingExtraError
 from pathtemp.frontends.stan.source import Source
 
+log = logging.getLogger("pathtemp.stan")
 _DOUBLES = ctypes.POINTER(ctypes.c_double)
 _MESSAGE = ctypes.POINTER(ctypes.c_void_p)
+_PRINT = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int)
 _SIGNATURES: dict[str, tuple[Any, Sequence[Any]]] = {
     "bs_model_construct": (ctypes.c_void_p, (ctypes.c_char_p, ctypes.c_uint, _MESSAGE)),
     "bs_free_error_msg": (None, (ctypes.c_void_p,)),
@@ -41,6 +44,14 @@ _SIGNATURES: dict[str, tuple[Any, Sequence[Any]]] = {
     "bs_rng_construct": (ctypes.c_void_p, (ctypes.c_uint, _MESSAGE)),
     "bs_rng_destruct": (None, (ctypes.c_void_p,)),
 }
+
+
+def _log_print(text: int, size: int) -> None:
+    """Show what a program printed."""
+    log.warning("Stan prints (once; more is not shown): %s", ctypes.string_at(text, size).decode(errors="replace"))
+
+
+_NOTE_PRINT = _PRINT(_log_print)
 
 
 class StanError(RuntimeError):
@@ -166,6 +177,8 @@ def _load(path: str) -> ctypes.CDLL:
         for name, (result, arguments) in _SIGNATURES.items():
             function = getattr(library, name)
             function.restype, function.argtypes = result, arguments
+        if hasattr(library, "bs_draw"):  # built here, so that it calls back once
+            library.bs_set_print_callback(_NOTE_PRINT, None)
     except OSError as error:
         if "static TLS" in str(error):
             raise InputError(

@@ -16,17 +16,18 @@ from pathtemp._types import FloatArray, LogDensity, Sampler
 from pathtemp.errors import InputError
 from pathtemp.frontends.stan.bridge import StanDensity
 from pathtemp.frontends.stan.data import Data, read_data
-from pathtemp.frontends.stan.impropriety import improper_parameters
+from pathtemp.frontends.stan.impropriety import does_not_fall_off, improper_parameters
 from pathtemp.frontends.stan.layout import stan_layout
 from pathtemp.frontends.stan.library import Instance
 from pathtemp.frontends.stan.names import variables
-from pathtemp.frontends.stan.opening import Opened, compile_programs, open_program
+from pathtemp.frontends.stan.opening import Opened, Role, compile_programs, open_program
+from pathtemp.frontends.stan.prior import described, why_improper
 from pathtemp.frontends.stan.program import ALTERNATIVE
 from pathtemp.frontends.stan.python_base import python_base
 from pathtemp.frontends.stan.recipe import stan_recipe
-from pathtemp.frontends.stan.sampler import ExactDraws, why_not
+from pathtemp.frontends.stan.sampler import ExactDraws, log_mass, why_not
 from pathtemp.model.bases import Automatic, is_automatic
-from pathtemp.model.model import Model
+from pathtemp.model.model import AboutBase, Model
 
 log = logging.getLogger("pathtemp.stan")
 
@@ -70,11 +71,15 @@ def from_stan(
     name: str | None = None,
     progress: bool = True,
 ) -> Model:
-    """A model from a Stan program: its model block is the target, its ``alternative model`` block the base.
+    """A model from a Stan program: its model block is the target, and its prior, found in that block, the base.
 
     ::
 
-        fit = pt.temper(pt.from_stan("cauchy.stan", {"y": 10.0}), seed=1)
+        fit = pt.temper(pt.from_stan("eight_schools.stan", "eight_schools.json"), seed=1)
+
+    Statements that give parameters a distribution, and those that hold no data, are the prior: ``print(model.base)``
+    shows them, and says why where there is no proper one. Where there is, log z(1) - log z(0) is the log marginal
+    likelihood. An ``alternative model`` block, ``base`` or ``base_program`` takes its place.
 
     Parameters
     ----------
@@ -90,8 +95,8 @@ def from_stan(
     base
         The base in Python, in place of an alternative block: a distribution over the flat unconstrained
         vector (``pt.normal(0, 5, shape=(d,))``), or a dict of NumPyro distributions by parameter on the
-        constrained scale. "auto", or no base at all: ``pt.temper`` builds a wide one from the modes that it finds,
-        with a warning how far it looked.
+        constrained scale. "auto", or a prior that is not proper: ``pt.temper`` builds a wide one from the modes that
+        it finds, with a warning how far it looked.
     include_paths
         Where ``#include`` looks, after the folder of the program.
     seed
@@ -106,71 +111,130 @@ def from_stan(
         data, base_program = base_program, None
     if base is not None and base_program is not None:
         raise InputError("base: give either base or base_program, not both")
-    given = [item for item in (program, base_program) if item is not None]
     values = read_data(data)
-    opened = compile_programs([open_program(item, values, include_paths) for item in given], progress=progress)
+    elsewhere = base_program is not None or not (base is None or is_automatic(base))
+    opened = [open_program(program, values, include_paths, Role.TARGET if elsewhere else Role.BOTH)]
+    if base_program is not None:
+        opened.append(open_program(base_program, values, include_paths, Role.BASE))
+    opened = compile_programs(opened, progress=progress)
     target = opened[0].instance(seed=seed)
     model_name = name or opened[0].name
     if target.dim == 0:
         raise InputError(f"program: {model_name} has no parameters, so there is nothing to sample")
-    log_target = _density(target, f"{model_name} (target)")
-    automatic = is_automatic(base)
-    sample_base: Sampler | None
-    log_base: LogDensity
-    if base is not None and not automatic:
-        log_base, sample_base = python_base(base, target)
-    elif base_program is not None:
-        psi = opened[1].instance(seed=seed)
-        _same_parameters(target, psi)
-        _require_proper(psi, opened[1], "model")
-        log_base = _density(psi, f"{opened[1].name} (base)")
-        sample_base = _exact_draws(opened[1], log_base, seed)
-    elif opened[0].has_alternative and not automatic:
-        psi = opened[0].instance(seed=seed, which=0)
-        _require_proper(psi, opened[0], ALTERNATIVE)
-        log_base = _density(psi, f"{model_name} (alternative model)")
-        sample_base = _exact_draws(opened[0], log_base, seed)
-    else:
-        log_base, sample_base = Automatic(), None
+    found = _find_base(opened, base, model_name, seed)
     return Model(
-        log_base,
-        log_target,
+        found.log_base,
+        _density(target, f"{model_name} (target)", found.log_mass),
         stan_layout(target),
-        sample_base,
+        found.sample,
         constrain_draws=StanDraws(target, seed),
         constrain_base_draws=StanDraws(target, seed, generated=False),  # of the target alone
         name=model_name,
         recipe=stan_recipe(opened, base=base, seed=seed, name=model_name),
+        about=found.about,
     )
 
 
-_DENSITIES: dict[int, StanDensity] = {}
+@dataclass(frozen=True)
+class _Found:
+    """A base: its density and draws, the log mass that was taken off both densities, and what to say of it."""
+
+    log_base: LogDensity
+    sample: Sampler | None = None
+    log_mass: float = 0.0
+    about: AboutBase | None = None
 
 
-def _density(instance: Instance, label: str) -> StanDensity:
+def _find_base(opened: Sequence[Opened], base: Any, name: str, seed: int) -> _Found:
+    program, target = opened[0], opened[0].instance(seed=seed)
+    if len(opened) > 1:
+        psi = opened[1].instance(seed=seed)
+        _same_parameters(target, psi)
+        _require_proper(psi, opened[1], "model")
+        return _block_base(opened[1], psi, f"{opened[1].name} (base)", seed)
+    if base is not None and not is_automatic(base):
+        return _Found(*python_base(base, target))
+    if program.split is not None:
+        prior = _prior_base(program, name, seed)
+        return prior if base is None else _as_automatic(prior)
+    if not program.has_alternative or base is not None:
+        return _Found(Automatic())
+    psi = program.instance(seed=seed, which=0)
+    _require_proper(psi, program, ALTERNATIVE)
+    return _block_base(program, psi, f"{name} (alternative model)", seed)
+
+
+def _block_base(opened: Opened, psi: Instance, label: str, seed: int) -> _Found:
+    """A block that the user gave as base; its mass is taken off where it is known, so that a mixture is one."""
+    draws = _exact_draws(opened, psi, label, seed)
+    log_mass = draws.log_mass if np.isfinite(draws.log_mass) else 0.0
+    return _Found(_density(psi, label, log_mass), draws.sampler, log_mass)
+
+
+def _prior_base(program: Opened, name: str, seed: int) -> _Found:
+    """The prior of a plain program where it is proper, and an automatic base where it is not."""
+    split = program.split
+    assert split is not None
+    if not program.has_alternative:
+        return _Found(Automatic(), about=AboutBase(described(split, why_not=why_improper(split)), evidence=False))
+    psi, label = program.instance(seed=seed, which=0), f"{name} (prior)"
+    draws = _exact_draws(program, psi, label, seed)
+    improper = [] if draws.sampler is not None else improper_parameters(psi) or does_not_fall_off(psi)
+    if improper:
+        about = AboutBase(described(split, why_not=why_improper(split, improper)), evidence=False)
+        return _Found(Automatic(), about=about)
+    about = AboutBase(described(split, exact=draws.sampler is not None), evidence=True)
+    if draws.sampler is None or np.isfinite(draws.log_mass):
+        log_mass = draws.log_mass if draws.sampler is not None else 0.0
+        return _Found(_density(psi, label, log_mass), draws.sampler, log_mass, about)
+    # Without its mass the prior is no leg of a mixture: it starts the path as a density, at both ends the same.
+    return _Found(_density(psi, label, 0.0), None, 0.0, AboutBase(described(split), evidence=True))
+
+
+def _as_automatic(prior: _Found) -> _Found:
+    """A base that is to be found: it changes where the path starts, not what log z is, if the prior's mass is known."""
+    assert prior.about is not None
+    if isinstance(prior.log_base, Automatic):
+        return prior
+    text = f"one that pt.temper finds, in place of {prior.about.text}"
+    return _Found(Automatic(), None, prior.log_mass, AboutBase(text, evidence=prior.sample is not None))
+
+
+_DENSITIES: dict[tuple[int, float], StanDensity] = {}
+
+
+def _density(instance: Instance, label: str, log_mass: float) -> StanDensity:
     """One density per model of a library, however often it is asked for."""
-    if instance.pointer not in _DENSITIES:
-        _DENSITIES[instance.pointer] = StanDensity(instance, label=label)
-    return _DENSITIES[instance.pointer]
+    key = (instance.pointer, log_mass)
+    if key not in _DENSITIES:
+        _DENSITIES[key] = StanDensity(instance, label=label, log_mass=log_mass)
+    return _DENSITIES[key]
 
 
-_SAMPLERS: dict[int, ExactDraws | None] = {}
+@dataclass(frozen=True)
+class _Draws:
+    """Exact draws of a base, None where there are none, and the log of its mass, infinite where that is not known."""
+
+    sampler: ExactDraws | None = None
+    log_mass: float = np.inf
 
 
-def _exact_draws(opened: Opened, density: StanDensity, seed: int) -> ExactDraws | None:
-    """Exact draws of a base whose block is a recipe for them; None where it is not, or where they cost too much."""
-    base = density.instance
-    if base.pointer not in _SAMPLERS:
-        forward = opened.forward_instance(seed=seed)
-        sampler = None
+_DRAWS: dict[int, _Draws] = {}
+
+
+def _exact_draws(opened: Opened, psi: Instance, label: str, seed: int) -> _Draws:
+    """Draws of a base whose block is a recipe for them; none where it is not, or where they cost too much."""
+    if psi.pointer not in _DRAWS:
+        forward, found = opened.forward_instance(seed=seed), _Draws()
         if forward is not None:
-            sampler = ExactDraws(forward, base)
-            reason = why_not(sampler, density)
+            sampler = ExactDraws(forward, psi)
+            reason = why_not(sampler, _density(psi, label, 0.0))
             if reason:
-                log.info("%s: no exact draws, for %s", density.label, reason)
-                sampler = None
-        _SAMPLERS[base.pointer] = sampler
-    return _SAMPLERS[base.pointer]
+                log.info("%s: no exact draws, for %s", label, reason)
+            else:
+                found = _Draws(sampler, log_mass(sampler))
+        _DRAWS[psi.pointer] = found
+    return _DRAWS[psi.pointer]
 
 
 def _same_parameters(target: Instance, base: Instance) -> None:

@@ -7,6 +7,7 @@ import logging
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,18 @@ from pathtemp.frontends.stan.build import FORWARD_FLAG, Compilation, CompileErro
 from pathtemp.frontends.stan.data import check_data, to_json
 from pathtemp.frontends.stan.forward import try_forward
 from pathtemp.frontends.stan.library import Instance, StanError
-from pathtemp.frontends.stan.program import ALTERNATIVE, FLAG, Program, merge, parse, without_alternative
+from pathtemp.frontends.stan.prior import find_prior, without_unused
+from pathtemp.frontends.stan.program import (
+    ALTERNATIVE,
+    FLAG,
+    Program,
+    check_reserved,
+    merge,
+    parse,
+    without_alternative,
+)
 from pathtemp.frontends.stan.source import Source, program_path, read_source
+from pathtemp.frontends.stan.split import Split
 
 FORWARD = 2
 """Which data is that of the program that draws from the base."""
@@ -52,6 +63,8 @@ class Opened:
         The compiled program, where there is one already.
     owner
         A ``bridgestan.StanModel``, which has its data itself.
+    split
+        The prior of a program without an alternative model, where it was asked for.
     """
 
     name: str
@@ -61,10 +74,11 @@ class Opened:
     forward: Source | None = None
     library: Path | None = None
     owner: Any = None
+    split: Split | None = None
 
     @property
     def has_alternative(self) -> bool:
-        """Whether there is an alternative model to construct."""
+        """Whether there is an alternative model to construct, given or the prior."""
         return 0 in self.data
 
     def instance(self, *, seed: int, which: int = 1) -> Instance:
@@ -96,13 +110,26 @@ _INSTANCES: dict[Any, Instance] = {}
 """Instances are never freed, so the same program with the same data is made once."""
 
 
-def open_program(program: Any, values: Mapping[str, Any], include_paths: Sequence[str | os.PathLike[str]]) -> Opened:
+class Role(Enum):
+    """What a program is opened for."""
+
+    TARGET = "its model block is the target, and the base comes from elsewhere"
+    BOTH = "its model block is the target, and its alternative model, or its prior, the base"
+    BASE = "its model block is the base"
+
+
+def open_program(
+    program: Any,
+    values: Mapping[str, Any],
+    include_paths: Sequence[str | os.PathLike[str]],
+    role: Role = Role.BOTH,
+) -> Opened:
     """Read a program and check its data; nothing is compiled yet."""
     if hasattr(program, "stanlib") and hasattr(program, "lib_path") and hasattr(program, "model"):
         path = Path(program.lib_path)
         return Opened(path.stem, {}, library=path, owner=program)
     if isinstance(program, Stored):
-        return _open_source(program.name, program.source, values)
+        return _open_source(program.name, program.source, values, role)
     if not isinstance(program, str | os.PathLike):
         raise InputError(
             "program: expected the path or the text of a Stan program, a shared library or a "
@@ -113,22 +140,36 @@ def open_program(program: Any, values: Mapping[str, Any], include_paths: Sequenc
         if not file.is_file():
             raise InputError(f"program: there is no shared library {str(file)!r}")
         return Opened(file.stem, {1: to_json(values)}, library=file.absolute())
-    return _open_source(file.stem if file else "program", read_source(program, include_paths), values)
+    return _open_source(file.stem if file else "program", read_source(program, include_paths), values, role)
 
 
-def _open_source(name: str, text: Source, values: Mapping[str, Any]) -> Opened:
+def _open_source(name: str, text: Source, values: Mapping[str, Any], role: Role) -> Opened:
     parsed = parse(text)
+    check_reserved(parsed)
     plain = without_alternative(parsed)
-    entries = check_data(values, program_info(plain)["inputs"], parsed)
+    info = program_info(plain)
+    entries = check_data(values, info["inputs"], parsed)
     data = {1: to_json(entries), FORWARD: to_json({**entries, FORWARD_FLAG: 1})}
-    source = plain
+    both = data | {which: to_json({**entries, FLAG: which}) for which in (0, 1)}
     if parsed.has_alternative:
-        data |= {which: to_json({**entries, FLAG: which}) for which in (0, 1)}
         source = merge(parsed)
         stanc(source, "--info")  # errors of the alternative block, before the long compilation
-    forward, reason = try_forward(parsed, ALTERNATIVE if parsed.has_alternative else "model")
-    log.debug("%s: %s", name, reason or "its base can be drawn from")
-    return Opened(name, data, parsed, source, forward)
+        forward, reason = try_forward(parsed, ALTERNATIVE)
+        log.debug("%s: %s", name, reason or "its base can be drawn from")
+        return Opened(name, both, parsed, source, forward)
+    if role is Role.BASE:
+        return Opened(name, data, parsed, plain, try_forward(parsed, "model")[0])
+    if role is Role.TARGET:
+        return Opened(name, data, parsed, plain)
+    try:
+        split, whole, forward = find_prior(parsed, info)
+        source = plain if whole is None else merge(without_unused(whole, split))
+        stanc(source, "--info")
+    except (InputError, ValueError, LookupError, AssertionError) as error:
+        # Stan knows more ways of writing a program than are read here: it is then run without a prior.
+        log.info("%s: the prior was not found: %s", name, error)
+        return Opened(name, data, parsed, plain, split=Split("", why_not="its text is not understood"))
+    return Opened(name, data if whole is None else both, parsed, source, forward, split=split)
 
 
 def compile_programs(opened: Sequence[Opened], *, progress: bool) -> list[Opened]:

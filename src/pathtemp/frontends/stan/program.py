@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from pathtemp.errors import InputError
-from pathtemp.frontends.stan.source import Place, Source, masked
+from pathtemp.frontends.stan.source import Place, Source, blank, masked
 
 FLAG = "pathtemp_which"
 """Data flag of the merged program: 1 for the model block, 0 for the alternative model block."""
@@ -115,8 +115,7 @@ def without_alternative(program: Program) -> Source:
     text = program.source.text
     block = program.blocks.get(ALTERNATIVE)
     if block is not None:
-        blank = re.sub(r"[^\n]", " ", text[block.head : block.end + 1])
-        text = text[: block.head] + blank + text[block.end + 1 :]
+        text = text[: block.head] + blank(text[block.head : block.end + 1]) + text[block.end + 1 :]
     return Source(text, program.source.places)
 
 
@@ -153,6 +152,13 @@ def assemble(pieces: Iterable[Piece]) -> Source:
     return Source("\n".join(texts), tuple(place for part in places for place in part))
 
 
+def check_reserved(program: Program) -> None:
+    """Raise where a program uses the name of the flag."""
+    reserved = program.find(FLAG, *program.blocks)
+    if reserved is not None:
+        raise InputError(f"{reserved}: the name {FLAG} is reserved by pathtemp; rename it")
+
+
 def merge(program: Program) -> Source:
     """One plain program whose model block is, by the flag ``pathtemp_which``, the model or the alternative.
 
@@ -176,9 +182,6 @@ def merge(program: Program) -> Source:
                                                                  }
     }
     """
-    reserved = program.find(FLAG, *program.blocks)
-    if reserved is not None:
-        raise InputError(f"{reserved}: the name {FLAG} is reserved by pathtemp; rename it")
     pieces: list[Piece] = []
     for name in ORDER:
         if name == "data":

@@ -12,6 +12,7 @@ from pathtemp._types import Array, FloatArray, Key, LogDensity
 from pathtemp.errors import InputError
 from pathtemp.frontends.stan.bridge import StanDensity, loaded_bridge
 from pathtemp.frontends.stan.library import Instance
+from pathtemp.frontends.stan.mass import LOG_MASS
 
 LEAST_ACCEPTED = 0.05
 """Share of accepted tries below which exact draws cost more than they are worth."""
@@ -21,6 +22,9 @@ TRIES = 1000
 
 FIRST_PROBES, PROBES = 16, 2048
 """Draws on which a sampler is tried before it is trusted: a few first, since one that is always refused is slow."""
+
+PRECISE, MOST_DRAWS = 1e-3, 1 << 19
+"""Relative error of a mass that is found by counting refused draws, and the most draws for it."""
 
 LARGEST_Z = 6.0
 """Largest deviation, in standard errors, of the mean of an identity from zero."""
@@ -65,6 +69,13 @@ class ExactDraws:
         return jnp.asarray(call(jax.random.key_data(key), sampler=np.int64(self._number)))
 
     @property
+    def log_mass(self) -> float:
+        """Log of what the base would integrate to if nothing were refused; infinite where that is not known."""
+        forward = self._kept[0]
+        values, _ = forward.constrain(np.zeros((1, 0)), generated=True)
+        return float(values[0, forward.names(generated=True).index(LOG_MASS)])
+
+    @property
     def accepted(self) -> float:
         """Share of the tries so far that the base accepted."""
         return float(self._bridge.pathtemp_accepted(self._number))
@@ -84,6 +95,28 @@ def why_not(sampler: ExactDraws, density: StanDensity) -> str:
         return f"only {sampler.accepted:.1%} of the draws lie within the constraints of the parameters"
     belong = np.all(np.abs(stein_z(density, np.asarray(draws))) < LARGEST_Z)
     return "" if belong else "the draws are not those of the density"
+
+
+def log_mass(sampler: ExactDraws) -> float:
+    """Log of what the base integrates to; infinite where that is not known.
+
+    The program that draws knows it for bounds that it draws within; what the base then refuses is counted.
+
+    Parameters
+    ----------
+    sampler
+        One that :func:`why_not` has nothing against.
+    """
+    known = sampler.log_mass
+    if sampler.accepted == 1.0 or not np.isfinite(known):
+        return known
+    many = jax.jit(jax.vmap(sampler))
+    batch, drawn = 4 * PROBES, FIRST_PROBES + PROBES
+    # Of n tries, the relative error of the accepted share p is that of sqrt((1 - p) / (n p)).
+    while drawn < MOST_DRAWS and 1.0 - sampler.accepted > PRECISE**2 * drawn:
+        many(jax.random.split(jax.random.key(drawn), batch)).block_until_ready()
+        drawn += batch
+    return known + float(np.log(sampler.accepted))
 
 
 def stein_z(density: LogDensity, draws: FloatArray) -> FloatArray:

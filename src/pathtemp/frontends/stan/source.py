@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -73,14 +73,11 @@ class Source:
         return _LOCATION.sub(replace, message)
 
 
-def code_mask(text: str, name: str = UNNAMED) -> bytearray:
-    """One byte a character: 1 where it is code, 0 inside comments and strings.
-
-    >>> list(code_mask('x; // y'))
-    [1, 1, 1, 0, 0, 0, 0]
-    """
-    mask, at, end = bytearray(b"\1" * len(text)), 0, len(text)
+def _hidden(text: str, name: str) -> Iterator[tuple[int, int, bool]]:
+    """Spans of the comments and strings, with whether it is a comment."""
+    at, end = 0, len(text)
     while at < end:
+        comment = True
         if text.startswith("//", at):
             stop = text.find("\n", at)
             stop = end if stop < 0 else stop
@@ -89,15 +86,48 @@ def code_mask(text: str, name: str = UNNAMED) -> bytearray:
             if stop < 2:
                 raise InputError(f"{Place(name, text.count(chr(10), 0, at) + 1)}: this /* comment is never closed")
         elif text[at] == '"':
+            comment = False
             stop = text.find('"', at + 1) + 1  # Stan strings know no escapes
             if stop < 1 or "\n" in text[at:stop]:
                 raise InputError(f"{Place(name, text.count(chr(10), 0, at) + 1)}: this string is never closed")
         else:
             at += 1
             continue
-        mask[at:stop] = bytes(stop - at)
+        yield at, stop, comment
         at = stop
+
+
+def code_mask(text: str, name: str = UNNAMED) -> bytearray:
+    """One byte a character: 1 where it is code, 0 inside comments and strings.
+
+    >>> list(code_mask('x; // y'))
+    [1, 1, 1, 0, 0, 0, 0]
+    """
+    mask = bytearray(b"\1" * len(text))
+    for start, stop, _ in _hidden(text, name):
+        mask[start:stop] = bytes(stop - start)
     return mask
+
+
+def without_comments(text: str) -> str:
+    """The text with comments blanked; strings, newlines and positions are kept.
+
+    >>> without_comments('print("// a"); // b')
+    'print("// a");     '
+    """
+    for start, stop, comment in _hidden(text, UNNAMED):
+        if comment:
+            text = text[:start] + blank(text[start:stop]) + text[stop:]
+    return text
+
+
+def blank(text: str) -> str:
+    """As many spaces, newlines kept.
+
+    >>> blank("ab")
+    '  '
+    """
+    return re.sub(r"[^\n]", " ", text)
 
 
 def masked(text: str) -> str:

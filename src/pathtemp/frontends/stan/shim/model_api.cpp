@@ -18,6 +18,7 @@
 #include <random>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 // defined by the C++ that stanc writes, or by what follows it
@@ -34,6 +35,7 @@ using VarVector = Eigen::Matrix<stan::math::var, Eigen::Dynamic, 1>;
 using PrintCallback = void (*)(const char*, int);
 
 PrintCallback print_callback = nullptr;
+bool printed = false;
 std::mutex print_mutex;
 
 // What every thread that evaluates a density, those of XLA's pool among them, needs for itself: an autodiff tape; and
@@ -55,7 +57,8 @@ ThreadState& thread_state() {
   return *state;
 }
 
-// What print() statements wrote, passed on at the end of the call.
+// What print() statements wrote, passed on at the end of the call: the first time to a callback, where there is one. A
+// density is evaluated many thousand times, and all of them would say the same.
 class Messages {
  public:
   explicit Messages(ThreadState& state) : stream_(state.stream) {}
@@ -65,9 +68,9 @@ class Messages {
     stream_.str(std::string());
     stream_.clear();
     std::lock_guard<std::mutex> lock(print_mutex);
-    if (print_callback)
-      print_callback(text.data(), static_cast<int>(text.size()));
-    else
+    if (print_callback) {
+      if (!std::exchange(printed, true)) print_callback(text.data(), static_cast<int>(text.size()));
+    } else
       std::cout << text << std::flush;
   }
   std::ostream* stream() { return &stream_; }

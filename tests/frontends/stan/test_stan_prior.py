@@ -1,0 +1,157 @@
+"""The prior of a plain program as its base: normalised, drawn exactly, and log z the evidence."""
+
+from __future__ import annotations
+
+import json
+import logging
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.special import betaln, gammaln, logsumexp
+from scipy.stats import multivariate_normal, norm
+from stan_programs import data_of, exact_draws, load
+
+import pathtemp as pt
+from pathtemp.frontends.stan import from_stan
+from pathtemp.frontends.stan.model import StanDraws
+from pathtemp.model.model import Model
+from pathtemp.testing.calibration import assert_close, assert_scores
+
+LARGEST_SE = 0.1
+"""Of log z in these runs; one much larger would agree with any truth."""
+
+
+def integral(log_density: Any, x: np.ndarray) -> float:
+    """Log integral over three coordinates, by the trapezium rule, which is exact to rounding for what falls off."""
+    grid = np.stack(np.meshgrid(x, x, x, indexing="ij"), axis=-1).reshape(-1, 3)
+    values = np.asarray(jax.jit(jax.vmap(log_density))(grid))
+    return float(logsumexp(values) + 3 * np.log(x[1] - x[0]))
+
+
+def mixture_evidence() -> float:
+    """Of `plain_prior.stan`, in the constrained parameters with the normalised prior."""
+    file = data_of("plain_prior")
+    assert file is not None
+    data = json.loads(file.read_text())
+    y, width = np.array(data["y"]), data["width"]
+    mu, s = np.linspace(-8.0, 8.0, 161), np.linspace(1e-3, 7.0, 200)
+    low, high = np.meshgrid(mu, mu, indexing="ij")
+    # On the diagonal half of a cell is inside.
+    inside = np.where(low < high, 1.0, np.where(low == high, 0.5, 0.0))
+    weight = 2.0 * inside * np.exp(norm.logpdf(low, 0, width) + norm.logpdf(high, 0, width)) * (mu[1] - mu[0]) ** 2
+
+    def given(sigma: float) -> float:
+        one = norm.pdf(y[:, None], mu, sigma)
+        return float(np.sum(weight * np.prod(0.3 * one[:, :, None] + 0.7 * one[:, None, :], axis=0)))
+
+    return float(np.log(np.trapezoid([given(sigma) * 2.0 * norm.pdf(sigma) for sigma in s], s)))
+
+
+@pytest.mark.usefixtures("compiled")
+def test_both_densities_are_divided_by_the_mass_of_the_prior() -> None:
+    model = load("plain_prior")
+    x = np.linspace(-14.0, 7.0, 57)
+    assert integral(model.log_base, x) == pytest.approx(0.0, abs=1e-3)
+    assert integral(model.log_target, x) == pytest.approx(mixture_evidence(), abs=5e-3)
+    assert str(model.base).splitlines() == [
+        "the prior, lines 12-13 of plain_prior.stan, drawn exactly",
+        "   12  mu ~ normal(0, width);",
+        "   13  sigma ~ normal(0, 1);",
+    ]
+    assert model.base.evidence
+
+
+@pytest.mark.usefixtures("compiled")
+def test_draws_of_the_prior_are_ordered_and_have_its_moments() -> None:
+    model = load("plain_prior")
+    assert isinstance(model.constrain_draws, StanDraws)
+    draws = model.draws(exact_draws(model, 4000))
+    assert np.all(draws["mu"][:, 0] < draws["mu"][:, 1])
+    # The larger of two standard normals has mean 1/sqrt(pi); a half-normal sqrt(2/pi).
+    for values, mean in ((draws["mu"][:, 1] / 1.5, 1 / np.sqrt(np.pi)), (draws["sigma"], np.sqrt(2 / np.pi))):
+        assert_close(values.mean(), mean, values.std() / np.sqrt(len(values)))
+    assert draws["log_lik"].shape == (4000, 5)
+
+
+@pytest.mark.usefixtures("compiled")
+def test_another_base_leaves_log_z_what_it_is() -> None:
+    own, other = load("plain_prior"), load("plain_prior", base="auto")
+    x = np.array([-0.5, 0.2, 0.1])
+    assert other.log_target(x) == own.log_target(x)
+    assert other.base.evidence
+    assert str(other.base).startswith("one that pt.temper finds, in place of the prior, lines 12-13")
+
+
+EVIDENCES: dict[str, tuple[str, dict[str, Any], float]] = {}
+Y = np.array([1.1, -0.4, 2.3, 0.9, 1.7])
+EVIDENCES["conjugate normal"] = (
+    "data { vector[5] y; } parameters { real mu; } model { mu ~ normal(1, 3); y ~ normal(mu, 2); }",
+    {"y": Y},
+    float(multivariate_normal(np.ones(5), 4 * np.eye(5) + 9).logpdf(Y)),
+)
+EVIDENCES["beta-binomial"] = (
+    "data { int n; int y; } parameters { real<lower=0, upper=1> p; } model { p ~ beta(2, 5); y ~ binomial(n, p); }",
+    {"n": 20, "y": 13},
+    float(gammaln(21) - gammaln(14) - gammaln(8) + betaln(15, 12) - betaln(2, 5)),
+)
+X = np.array([[1.0, -1.0], [1.0, -0.5], [1.0, 0.0], [1.0, 0.5], [1.0, 1.0]])
+EVIDENCES["linear regression"] = (
+    "data { matrix[5, 2] X; vector[5] y; real s; } parameters { vector[2] b; } "
+    "model { b ~ normal(0, s); target += normal_lpdf(y | X * b, 0.7); }",
+    {"X": X, "y": Y, "s": 2.0},
+    float(multivariate_normal(np.zeros(5), 0.49 * np.eye(5) + 4 * X @ X.T).logpdf(Y)),
+)
+EVIDENCES["half-normal"] = (
+    "data { vector[5] y; } parameters { real<lower=0> s; } model { s ~ normal(0, 1); y ~ normal(0, s); }",
+    {"y": Y},
+    float(np.log(quad(lambda s: 2 * norm.pdf(s) * np.exp(norm.logpdf(Y, 0, s).sum()), 0, 20)[0])),
+)
+EVIDENCES["eight schools, non-centred"] = (
+    "data { int J; vector[J] y; vector[J] sigma; } parameters { real mu; real<lower=0> tau; vector[J] z; } "
+    "model { y ~ normal(mu + tau * z, sigma); mu ~ normal(0, 5); tau ~ cauchy(0, 5); z ~ std_normal(); }",
+    {"J": 8, "y": [28, 8, -3, 7, -1, 1, 18, 12], "sigma": [15, 10, 16, 11, 9, 11, 10, 18]},
+    -31.311347,
+)
+
+
+@pytest.mark.stan_full
+@pytest.mark.usefixtures("toolchain")
+@pytest.mark.parametrize("name", EVIDENCES)
+def test_log_z_is_the_evidence_of_an_ordinary_program(name: str) -> None:
+    program, data, truth = EVIDENCES[name]
+    model = from_stan(program, data=data)
+    fits = [pt.temper(model, seed=seed, budget=40_000, progress=False) for seed in range(10)]
+    values, errors = np.array([fit.log_marginal_likelihood for fit in fits]).T
+    assert_scores((values - truth) / errors)
+    assert np.all(errors < LARGEST_SE)
+    assert all(fit.is_evidence for fit in fits)
+
+
+@pytest.mark.stan_full
+@pytest.mark.usefixtures("toolchain")
+def test_a_program_prints_once(caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]) -> None:
+    model = from_stan('parameters { real x; } model { x ~ normal(0, 1); print("x is ", x); }')
+    with caplog.at_level(logging.WARNING, logger="pathtemp.stan"):
+        jax.jit(jax.vmap(model.log_target))(np.linspace(-1, 1, 50)[:, None]).block_until_ready()
+    assert sum("Stan prints" in record.getMessage() for record in caplog.records) <= 1
+    assert capfd.readouterr().out == ""
+
+
+@pytest.mark.stan_full
+@pytest.mark.usefixtures("toolchain")
+@pytest.mark.parametrize(
+    ("parameters", "prior", "name"),
+    [("real x; real s;", "x ~ normal(0, 1);", "s"), ("vector[2] x;", "x[1] ~ normal(0, 1);", "x")],
+)
+def test_an_improper_prior_is_named_and_the_base_found(parameters: str, prior: str, name: str, tmp_path: Path) -> None:
+    file, mean = tmp_path / "flat.stan", "sum(x)" if "vector" in parameters else "x + s"
+    blocks = (f"parameters {{ {parameters} }}", f"model {{ {prior} y ~ normal({mean}, 1); }}")
+    file.write_text("\n".join(["data { real y; }", *blocks]))
+    model: Model = from_stan(file, data={"y": 1.0})
+    assert model.sample_base is None
+    assert not model.base.evidence
+    assert f"no proper distribution to {name}; pt.temper finds one" in str(model.base)
