@@ -57,7 +57,7 @@ def passed(rng: np.random.Generator, chosen: Moves, **options: Any) -> tuple[lis
     theta = rng.normal(size=(PARTICLES, 2))
     settings = {"most_gradients": 1e9, "on_level": lambda _lam, _spent: None} | options
     seed = int(rng.integers(2**31))
-    return anneal(chosen, theta, energies_of(theta), full=True, ess=ESS, seed=seed, shape=SHAPE, **settings)
+    return anneal(chosen, (theta, energies_of(theta)), full=True, ess=ESS, seed=seed, shape=SHAPE, **settings)
 
 
 def log_z(levels: list[Level]) -> float:

@@ -96,7 +96,7 @@ def test_the_annealing_pass_stops_before_its_limit(most: float) -> None:
     rng = np.random.default_rng(0)
     theta, energies = rng.normal(size=(32, 2)), rng.normal(scale=1e6, size=(32, 2))
     how: dict[str, Any] = {"full": True, "seed": 0, "shape": CALL, "most_gradients": most}
-    levels, spent = anneal(far_and_dear, theta, energies, ess=0.5, on_level=lambda lam, n: None, **how)
+    levels, spent = anneal(far_and_dear, (theta, energies), ess=0.5, on_level=lambda lam, n: None, **how)
     assert levels[-1].lam < 1.0
     at_base = equilibrate(far_and_dear, theta, energies, **how)[3]
     for counts in (spent, at_base):

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from pathtemp.baselines import ladder
-from pathtemp.baselines.ladder import first_state, sweep
+from pathtemp.baselines.ladder import Moves, first_state, sweep
 from pathtemp.baselines.occupancy import occupancy
 from pathtemp.errors import InputError
 from pathtemp.paths.geometric import GeometricPath
@@ -28,17 +28,8 @@ def move(keys, theta, log_c):
     def one(key, x):
         # Steps so long that many proposals must be refused.
         state = first_state(x, 4)._replace(log_step=jnp.log(jnp.array([4.0, 3.0, 2.0, 1.5])))
-        return sweep(
-            key,
-            state,
-            path=path,
-            ladder=jnp.asarray(LADDER),
-            log_c=log_c,
-            moves=2,
-            leapfrogs=3,
-            target=0.8,
-            learn=jnp.asarray(0.0),
-        )[1]
+        how = {"path": path, "ladder": jnp.asarray(LADDER), "moves": Moves(2, 3, 0.8), "learn": jnp.asarray(0.0)}
+        return sweep(key, state, log_c=log_c, **how)[1]
 
     return jax.vmap(one)(keys, theta)
 

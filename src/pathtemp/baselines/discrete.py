@@ -11,7 +11,7 @@ import numpy as np
 
 from pathtemp._types import FloatArray
 from pathtemp.api.arguments import a_kind_of
-from pathtemp.baselines.ladder import LadderDraws, LadderState, adaptation, first_state
+from pathtemp.baselines.ladder import LadderDraws, LadderState, Moves, adaptation, first_state
 from pathtemp.baselines.occupancy import occupancy
 from pathtemp.baselines.verdict import diagnose
 from pathtemp.engines.driver import carry_out
@@ -139,7 +139,8 @@ class LadderEngine(Engine):
         """Compile one adaptation."""
         settings = self._plan.settings
         path = GeometricPath(self._model.log_base, self._model.log_target)
-        static = (path, settings.draws, settings.moves, settings.leapfrogs, settings.acceptance)
+        moves = Moves(settings.moves, settings.leapfrogs, settings.acceptance)
+        static = (path, settings.draws, moves)
         arguments = (np.uint32(0), np.uint32(0), self.states, self._ladder, self.log_c)
         self._program, seconds = compiled_once(adaptation, static, arguments)
         self.seconds["compile"] += seconds

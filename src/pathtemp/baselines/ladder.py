@@ -39,6 +39,14 @@ class LadderDraws(NamedTuple):
     rejections: Array
 
 
+class Moves(NamedTuple):
+    """HMC updates after each draw of the rung, largest number of leapfrogs of one, and target acceptance."""
+
+    number: int
+    leapfrogs: int
+    target: float
+
+
 Moving = tuple[Array, Array, Array, Array]
 """Theta, its energies, and the rung's log step size and updates."""
 
@@ -65,15 +73,13 @@ def sweep(
     path: GeometricPath,
     ladder: Array,
     log_c: Array,
-    moves: int,
-    leapfrogs: int,
-    target: float,
+    moves: Moves,
     learn: Array,
 ) -> tuple[LadderState, LadderDraws]:
-    """One draw of the rung given theta, then ``moves`` HMC updates of theta given the rung.
+    """One draw of the rung given theta, then HMC updates of theta given the rung.
 
     With ``learn`` = 0 it leaves q_k(theta) / c_k invariant; with 1 it moves the step size of the rung towards the
-    ``target`` acceptance.
+    target acceptance.
     """
     rung_key, move_key = jax.random.split(key)
     energies = path.energies(state.theta)
@@ -84,19 +90,19 @@ def sweep(
         theta, energies, log_step, updates = carry
         momentum_key, steps_key, accept_key = jax.random.split(key, 3)
         momentum = jax.random.normal(momentum_key, theta.shape)
-        steps = jax.random.randint(steps_key, (), 1, leapfrogs + 1)
+        steps = jax.random.randint(steps_key, (), 1, moves.leapfrogs + 1)
         end = propose(momentum, theta, _AsItIs(), lambda x: path.gradient(x, lam), jnp.exp(log_step), steps)
         there = path.energies(end.theta)
         proposed = log_density(there, lam)
         probability = acceptance(proposed - log_density(energies, lam) + end.kinetic_fall)
         accepted = jax.random.uniform(accept_key) < probability
         theta, energies = jnp.where(accepted, end.theta, theta), jnp.where(accepted, there, energies)
-        log_step = log_step + learn * (probability - target) * (1.0 + updates) ** -0.6
+        log_step = log_step + learn * (probability - moves.target) * (1.0 + updates) ** -0.6
         return (theta, energies, log_step, updates + learn), (probability, steps, ~jnp.isfinite(proposed))
 
     start = (state.theta, energies, state.log_step[rung], state.updates[rung])
     (theta, energies, log_step, updates), (probability, steps, rejected) = jax.lax.scan(
-        move, start, jax.random.split(move_key, moves)
+        move, start, jax.random.split(move_key, moves.number)
     )
     moved = LadderState(theta, state.log_step.at[rung].set(log_step), state.updates.at[rung].set(updates))
     return moved, LadderDraws(theta, rung, energies, probability.mean(), steps.sum(), rejected.sum())
@@ -105,7 +111,7 @@ def sweep(
 Program = Callable[[Array, Array, LadderState, Array, Array], tuple[LadderState, LadderDraws]]
 
 
-def adaptation(path: GeometricPath, draws: int, moves: int, leapfrogs: int, target: float) -> Program:
+def adaptation(path: GeometricPath, draws: int, moves: Moves) -> Program:
     """All chains for ``draws`` sweeps, the first half of which learn: a function of seed, index, states, ladder, log c.
 
     The draws come back with shape (chain, draw, ...).
@@ -113,17 +119,7 @@ def adaptation(path: GeometricPath, draws: int, moves: int, leapfrogs: int, targ
 
     def chain(key: Key, state: LadderState, ladder: Array, log_c: Array) -> tuple[LadderState, LadderDraws]:
         def one(state: LadderState, x: tuple[Key, Array]) -> tuple[LadderState, LadderDraws]:
-            return sweep(
-                x[0],
-                state,
-                path=path,
-                ladder=ladder,
-                log_c=log_c,
-                moves=moves,
-                leapfrogs=leapfrogs,
-                target=target,
-                learn=x[1],
-            )
+            return sweep(x[0], state, path=path, ladder=ladder, log_c=log_c, moves=moves, learn=x[1])
 
         learn = (jnp.arange(draws) < draws // 2).astype(float)
         return jax.lax.scan(one, state, (jax.random.split(key, draws), learn))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -125,19 +125,9 @@ def iterate(
     no_masses = jnp.zeros(strata.count_bins(link.cells))
 
     def along_orbit() -> tuple[Array, Array, Array, Array, Rejected]:
+        lattice: dict[str, Any] = {"spacing": spacing, "points": lattice_points, "link": link, "prior": prior}
         moved = lam_along_orbit.move(
-            u[:2],
-            a,
-            theta,
-            z,
-            energies,
-            spacing=spacing,
-            points=lattice_points,
-            link=link,
-            prior=prior,
-            transport=transport,
-            evaluate=path.values,
-            log_label=log_label,
+            u[:2], a, theta, z, energies, transport=transport, evaluate=path.values, log_label=log_label, **lattice
         )
         masses = no_masses.at[strata.bin_of(moved.lattice, link.cells)].add(moved.probability)
         # Of lattices on a part of the circle it is chance how many points lie at the ends.

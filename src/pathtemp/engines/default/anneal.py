@@ -269,8 +269,7 @@ def mixing(draws: FloatArray) -> float:
 
 def anneal(
     moves: Callable[..., Any],
-    theta: FloatArray,
-    energies: FloatArray,
+    start: tuple[FloatArray, FloatArray],
     *,
     full: bool,
     ess: float,
@@ -281,10 +280,11 @@ def anneal(
 ) -> tuple[list[Level], Counts]:
     """Carry particles from lam = 0 to lam = 1; returns the levels (the base first) and what they cost.
 
-    Stops early, short of lam = 1, where ``most_gradients`` do not pay for another level; the last one then says how far
-    it came. One level above the base is always made.
+    ``start`` are particles (n, dim) of the base and their energies (n, 2). It stops early, short of lam = 1, where
+    ``most_gradients`` do not pay for another level; the last one then says how far it came. One level above the base is
+    always made.
     """
-    rng = seeds.rng(Stream.ANNEAL, seed)
+    rng, (theta, energies) = seeds.rng(Stream.ANNEAL, seed), start
     count, dim = theta.shape
     log_step = float(np.log(0.7 / dim**0.25))
     in_theta = log_step + log_scale_of(chart_of(theta, full=full))
@@ -297,12 +297,12 @@ def anneal(
         lam = next_lam(last.delta, last.lam, ess)
         log_weight = (lam - last.lam) * last.delta
         index = resample(rng, log_weight) if full else replace_lost(rng, log_weight)
-        start = last.theta[index]
-        chart = chart_of(start, full=full)
+        chosen = last.theta[index]
+        chart = chart_of(chosen, full=full)
         theta_new, energies_new, step, steps, acceptance = moves(
             np.uint32(seed),
             np.uint32(len(levels)),
-            jnp.asarray(start),
+            jnp.asarray(chosen),
             jnp.asarray(last.energies[index]),
             jnp.asarray(lam),
             chart,

@@ -178,8 +178,7 @@ class Chains:
             self.counts = self.counts + spent
         levels, spent = anneal(
             moves,
-            theta,
-            energies,
+            (theta, energies),
             full=self.full,
             ess=settings.anneal_ess,
             seed=self.seed,

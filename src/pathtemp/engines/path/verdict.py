@@ -11,6 +11,7 @@ from pathtemp._types import FloatArray
 from pathtemp.engines.path.chains import STEPS
 from pathtemp.engines.path.estimates import Curves, jackknife
 from pathtemp.engines.path.transport import to_z
+from pathtemp.engines.path.widen import off_line
 from pathtemp.result.run import Check, Diagnostics, Rejections
 from pathtemp.verdict import draws as gates
 from pathtemp.verdict import travel
@@ -87,8 +88,7 @@ def _local_length(s: FloatArray, u: FloatArray) -> FloatArray:
     for i in range(travel.BINS):
         here = (s >= i / travel.BINS) & (s < (i + 1) / travel.BINS) & np.isfinite(u)
         if np.count_nonzero(here) >= 4:
-            x, y = s[here], u[here]
-            found[i] = np.std(y - np.polyval(np.polyfit(x, y, 1), x)) / travel.BINS
+            found[i] = np.std(off_line(s[here], u[here])) / travel.BINS
     return found
 
 

@@ -83,12 +83,12 @@ def edge_noise(s: FloatArray, u: FloatArray) -> tuple[float, float]:
     found = []
     for here in (s < 0.125, s > 0.875):
         x, y = s[here & np.isfinite(u)], u[here & np.isfinite(u)]
-        residual = _off_line(x, y) if len(y) >= 8 else np.array([np.inf])
+        residual = off_line(x, y) if len(y) >= 8 else np.array([np.inf])
         found.append(float(0.125 * np.sqrt(np.mean(residual**2))))
     return found[0], found[1]
 
 
-def _off_line(x: FloatArray, y: FloatArray) -> FloatArray:
+def off_line(x: FloatArray, y: FloatArray) -> FloatArray:
     """Residuals of y from its least-squares line over x; from its mean where x does not vary."""
     dx, dy = x - x.mean(), y - y.mean()
     return np.asarray(dy - dx * (dx @ dy) / max(float(dx @ dx), 1e-300))
