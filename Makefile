@@ -27,7 +27,7 @@ test: lint  ## lint, types and the quick tests, on two cores: six minutes at mos
 test-all: test test-slow test-programs  ## everything: many seeds, the site, the browser, many programs
 
 test-slow: $(VENV)/installed docs  ## many seeds, long runs, the site, and the report page where there is a browser
-	$(PYTEST) -m slow
+	XLA_FLAGS="$(XLA_FLAGS) --xla_backend_optimization_level=1" $(PYTEST) -m slow
 	if command -v chromium >/dev/null && command -v chromedriver >/dev/null; then $(MAKE) test-browser; else \
 	  echo "chromium and chromedriver are not installed: the report page was NOT tested in a browser"; fi
 
