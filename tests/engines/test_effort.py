@@ -1,0 +1,58 @@
+"""How much a run does beside its gradients, and that it says so."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+from tempered import problem
+
+import pathtemp as pt
+from pathtemp.engines.default import effort
+from pathtemp.errors import InputError
+from pathtemp.paths.geometric import GeometricPath
+from pathtemp.settings import Settings
+
+
+def settled(settings: Settings) -> Settings:
+    model = problem("mixture_1d").model
+    return effort.settled_effort(settings, GeometricPath(model.log_base, model.log_target), np.zeros((3, 1)))
+
+
+@pytest.mark.parametrize(("seconds", "chosen"), [(1e-6, "full"), (1e-3, "light")])
+def test_the_price_of_a_density_decides(monkeypatch: pytest.MonkeyPatch, seconds: float, chosen: str) -> None:
+    monkeypatch.setattr(effort, "seconds_a_density", lambda *given: seconds)
+    made = settled(Settings())
+    assert made.effort == chosen
+    assert made.orbit == (8 if chosen == "full" else 2)
+
+
+def test_what_the_user_says_is_not_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(effort, "seconds_a_density", lambda *given: pytest.fail("it was timed"))
+    assert settled(Settings(effort="light")).effort == "light"
+    assert settled(Settings(effort="full", orbit=4)).orbit == 4
+
+
+def test_the_price_is_that_of_one_point(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(effort, "values_of", lambda path, theta: time.sleep(1e-3 * len(theta)))
+    # A loaded machine may take longer, and never less.
+    assert effort.seconds_a_density(None, np.zeros((3, 2))) >= 1e-3  # type: ignore[arg-type]
+
+
+def test_an_unknown_effort_is_refused() -> None:
+    with pytest.raises(InputError, match="effort: it must be one of auto, light, full"):
+        Settings(effort="some")  # type: ignore[arg-type]
+
+
+def test_a_light_run_says_so_and_evaluates_little() -> None:
+    settings = Settings(effort="light")
+    begin = time.perf_counter()
+    fit = pt.temper(problem("mixture_1d").model, budget=20_000, seed=0, settings=settings, progress=False)
+    passed = time.perf_counter() - begin
+    assert fit.settings.effort == "light"  # type: ignore[union-attr]
+    assert "light effort" in str(fit.summary())
+    # Two densities for each gradient of a round, and a scan of 1024; the full effort makes ten times as many.
+    assert fit.counts.densities < 3 * fit.counts.gradients + 20_000
+    assert {"start", "compile", "anneal", "search", "adapt", "sample", "verdict", "other"} == set(fit.seconds)
+    assert 0.0 < sum(fit.seconds.values()) <= passed
