@@ -50,6 +50,9 @@ SMALL_RHAT, SMALL_RHAT_OF_MODES = 1.01, 1.02
 ENOUGH_ESS = 1000
 """Effective target draws (bulk) with which it may stop."""
 
+FEW_DRAWS = 1250
+"""Target draws over all chains below which R-hat and ESS are too noisy to wait for: the user asked for so few."""
+
 GROWTH = 1.15
 """Factor between the numbers of frozen rounds at which it asks whether it may."""
 
@@ -297,6 +300,8 @@ class TemperEngine(Engine):
         found = self.outcome(())
         numbers, listed = found.diagnostics, found.modes
         several = listed is not None and int(np.sum(listed.share > MATTERS)) > 1
+        if chains.draws * settings.chains < FEW_DRAWS:
+            return not more_rounds_would_help(check for check in numbers.checks if check.name not in ("R-hat", "ESS"))
         mixed = numbers.rhat < (SMALL_RHAT_OF_MODES if several else SMALL_RHAT) and numbers.ess_bulk >= ENOUGH_ESS
         return mixed and not more_rounds_would_help(numbers.checks)
 
