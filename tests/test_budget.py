@@ -70,6 +70,7 @@ def test_a_budget_that_is_too_small_is_told() -> None:
     assert "its share of the budget was too small" in base.message
 
 
+@pytest.mark.slow
 def test_an_extension_is_kept_to_as_well() -> None:
     fit = temper("sampler", 5_000, "auto")
     for budget in (2 * ROUND, 10_000):

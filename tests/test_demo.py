@@ -40,6 +40,7 @@ def test_the_demo_prints_the_answers_and_writes_the_figure(monkeypatch, tmp_path
     assert len(np.unique(image.reshape(-1, image.shape[2]), axis=0)) > 100
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_the_demo_runs_from_end_to_end(monkeypatch, tmp_path, capsys):
     """With the engine itself, and the problem and the budget of a fit that other tests share."""

@@ -55,6 +55,7 @@ def test_far_apart_models_do_not_overflow():
     assert np.isfinite(table.to_numpy()).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("se", [(0.3, 0.2, 0.25), (0.05, 1.0, 0.1), (1.0, 0.7, 1.3)])
 def test_intervals_hold_the_truth_as_often_as_they_say(se):
     """Estimates with normal errors about a known log evidence."""

@@ -38,7 +38,7 @@ NAMES = (
 )
 
 
-@pytest.mark.parametrize("names", NAMES)
+@pytest.mark.parametrize("names", [*NAMES[:2], *(pytest.param(x, marks=pytest.mark.slow) for x in NAMES[2:])])
 def test_names_are_only_names(names: tuple[str, ...], tmp_path: Path) -> None:
     fit = fit_of(odd_model(names))
     place = tmp_path / "inside" / "fit.nc"

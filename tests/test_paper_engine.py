@@ -101,7 +101,7 @@ def test_one_run_is_right_and_complete() -> None:
     assert run.counts.gradients == run.history[-1].gradients
     assert run.log_z.lam[0] == 0
     assert run.log_z.lam[-1] == 1
-    assert set(run.seconds) == {"compile", "adapt"}
+    assert set(run.seconds) >= {"compile", "adapt", "verdict"}
 
 
 def test_most_runs_pass_all_gates_but_perhaps_that_of_khat() -> None:

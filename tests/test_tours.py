@@ -122,7 +122,7 @@ def test_exact_masses_give_the_exact_curve() -> None:
         assert float(curve(0.15)) == pytest.approx(LOG_Z[4])
 
 
-@pytest.mark.parametrize(("chains", "tours"), [(16, 25), (64, 2), (64, 30)])
+@pytest.mark.parametrize(("chains", "tours"), [(16, 25), (64, 2), pytest.param(64, 30, marks=pytest.mark.slow)])
 def test_errors_cover_the_truth(chains: int, tours: int) -> None:
     """With 2 tours a chain errors come from chains, with 25 and 30 from tours; both must be honest, for all curves."""
     rng = np.random.default_rng(0)

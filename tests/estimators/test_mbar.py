@@ -30,6 +30,7 @@ def test_closed_form_over_the_whole_curve():
     assert_close(mbar(lam, delta, GRID)[1:], scale_log_z(GRID)[1:], error[1:], df=63)
 
 
+@pytest.mark.slow
 def test_errors_over_many_runs_are_those_of_the_jackknife():
     nodes, scores = np.linspace(0.0, 1.0, 9), []
     for run in range(ENOUGH):

@@ -129,7 +129,7 @@ BUGS = (no_jacobian, wrong_sign_of_log_c, swapped_ends)
 
 @pytest.mark.parametrize("bug", range(len(BUGS)), ids=[plant.__name__ for plant in BUGS])
 def test_a_planted_bug_is_seen(bug: int) -> None:
-    assert moved_chains(BUGS, bug=bug, transitions=8)[0] < REFUSED
+    assert moved_chains(BUGS, bug=bug, transitions=6)[0] < REFUSED
 
 
 def test_gradient_of_the_joint_density_is_that_of_its_value() -> None:

@@ -308,7 +308,7 @@ def test_a_planted_bug_is_seen(bug: int) -> None:
     chosen = parameters("correlated")
     # The other moves repair part of what one breaks, so a few iterations let it add up; long steps break more.
     long = replace(chosen, log_step=chosen.log_step + 0.3)
-    assert move("correlated", iterate, long, width=width, iterations=12, bug=bug)[0] < REFUSED
+    assert move("correlated", iterate, long, width=width, iterations=8, bug=bug)[0] < REFUSED
 
 
 def labels_count_for_nothing(patch: pytest.MonkeyPatch, on: jax.Array) -> None:
@@ -344,9 +344,9 @@ def orbit_of_a_leg_without_its_volume(patch: pytest.MonkeyPatch, on: jax.Array) 
 
 
 LABEL_BUGS: dict[Plant, int] = {
-    labels_count_for_nothing: 24,
+    labels_count_for_nothing: 12,
     labels_that_do_not_look_at_theta: 3,
-    orbit_of_a_leg_without_its_volume: 12,
+    orbit_of_a_leg_without_its_volume: 6,
 }
 """Bugs of the labels, and the iterations after which each shows."""
 

@@ -12,7 +12,7 @@ from pathtemp.errors import InputError, MissingExtraError
 from pathtemp.frontends.stan import build as building
 from pathtemp.frontends.stan.toolchain import find_compiler, find_stan
 
-MOST_PROGRAMS = 3
+MOST_PROGRAMS = 2
 """How many programs the default suite may compile."""
 
 

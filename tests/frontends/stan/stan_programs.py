@@ -21,7 +21,7 @@ from pathtemp.testing.calibration import assert_close
 FOLDER = Path(__file__).parent / "programs"
 INCLUDE = FOLDER / "include"
 EXAMPLES = Path(__file__).parents[3] / "examples" / "stan"
-DEFAULT = ("cauchy", "eight_schools", "plain_prior")
+DEFAULT = ("cauchy", "eight_schools")
 """What the default suite compiles, and no more: a program takes half a minute. One is an example."""
 
 MORE = ("nasty", "every_type", "typed_base")

@@ -51,7 +51,8 @@ def mixture_evidence() -> float:
     return float(np.log(np.trapezoid([given(sigma) * 2.0 * norm.pdf(sigma) for sigma in s], s)))
 
 
-@pytest.mark.usefixtures("compiled")
+@pytest.mark.stan_full
+@pytest.mark.usefixtures("toolchain")
 def test_both_densities_are_divided_by_the_mass_of_the_prior() -> None:
     model = load("plain_prior")
     x = np.linspace(-14.0, 7.0, 57)
@@ -65,7 +66,8 @@ def test_both_densities_are_divided_by_the_mass_of_the_prior() -> None:
     assert model.base.evidence
 
 
-@pytest.mark.usefixtures("compiled")
+@pytest.mark.stan_full
+@pytest.mark.usefixtures("toolchain")
 def test_draws_of_the_prior_are_ordered_and_have_its_moments() -> None:
     model = load("plain_prior")
     assert isinstance(model.constrain_draws, StanDraws)
@@ -77,7 +79,8 @@ def test_draws_of_the_prior_are_ordered_and_have_its_moments() -> None:
     assert draws["log_lik"].shape == (4000, 5)
 
 
-@pytest.mark.usefixtures("compiled")
+@pytest.mark.stan_full
+@pytest.mark.usefixtures("toolchain")
 def test_another_base_leaves_log_z_what_it_is() -> None:
     own, other = load("plain_prior"), load("plain_prior", base="auto")
     x = np.array([-0.5, 0.2, 0.1])
