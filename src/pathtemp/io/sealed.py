@@ -142,7 +142,9 @@ def _arrays(content: bytes, body: int, table: int) -> dict[str, np.ndarray]:
     arrays, left = {}, body
     for path, (dtype_name, shape, at) in entries.items():
         dtype = np.dtype(dtype_name)
-        if dtype.kind not in _PLAIN_KINDS or not all(isinstance(n, int) and n >= 0 for n in [*shape, at]):
+        # NumPy 2.0 lets the size of a very long text wrap around to a negative number.
+        plain = dtype.kind in _PLAIN_KINDS and dtype.itemsize >= 0
+        if not plain or not all(isinstance(n, int) and n >= 0 for n in [*shape, at]):
             raise ValueError(f"{path} is no plain array")
         size = math.prod(shape) * dtype.itemsize
         # Written once each, so that a small file cannot claim to hold much.
