@@ -56,8 +56,8 @@ class Settings:
         Chains evaluated at once; None for all. Bounds memory; does not change any chain's draws.
     effort
         "full" scans up to 131,072 draws of the base for modes, moves lam on a lattice of ``orbit`` points, and brings
-        some 4000 target draws; "light" scans 1024, moves on two points, and brings some 1500: a tenth of the density
-        evaluations. "auto" times the density at the start and takes "light" from 0.2 ms on. The fit says which it was.
+        some 4000 target draws; "light" scans 1024, moves on two points whatever ``orbit`` is, and brings some 1300.
+        "auto" times the density at the start and takes "light" from 0.2 ms on. The fit says which it was.
     """
 
     chains: int = 64

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -20,24 +21,40 @@ def settled(settings: Settings) -> Settings:
     return effort.settled_effort(settings, GeometricPath(model.log_base, model.log_target), np.zeros((3, 1)))
 
 
-@pytest.mark.parametrize(("seconds", "chosen"), [(1e-6, "full"), (1e-3, "light")])
-def test_the_price_of_a_density_decides(monkeypatch: pytest.MonkeyPatch, seconds: float, chosen: str) -> None:
-    monkeypatch.setattr(effort, "seconds_a_density", lambda *given: seconds)
+def takes(seconds: list[float]) -> Iterator[float]:
+    """Seconds of each block of 64 evaluations, one after the other."""
+    return iter(64.0 * np.array(seconds))
+
+
+@pytest.fixture(autouse=True)
+def clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(effort, "DEAR", 2e-4)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "chosen"),
+    [([1e-6], "full"), ([1e-3, 1e-3, 1e-3, 1e-4], "full"), ([1e-3, 3e-4, 1e-3, 1e-3, 1e-3], "light")],
+)
+def test_the_price_of_a_density_decides(monkeypatch: pytest.MonkeyPatch, seconds: list[float], chosen: str) -> None:
+    """The quickest timing counts, and none is made once one is quick."""
+    clock = takes(seconds)
+    monkeypatch.setattr(effort, "_seconds", lambda path, block: next(clock))
     made = settled(Settings())
     assert made.effort == chosen
     assert made.orbit == (8 if chosen == "full" else 2)
+    assert next(clock, None) is None
 
 
 def test_what_the_user_says_is_not_timed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(effort, "seconds_a_density", lambda *given: pytest.fail("it was timed"))
+    monkeypatch.setattr(effort, "_seconds", lambda *given: pytest.fail("it was timed"))
     assert settled(Settings(effort="light")).effort == "light"
-    assert settled(Settings(effort="full", orbit=4)).orbit == 4
+    assert settled(Settings(effort="full", orbit=128)).orbit == 128
 
 
-def test_the_price_is_that_of_one_point(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slow_density_is_timed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(effort, "values_of", lambda path, theta: time.sleep(1e-3 * len(theta)))
     # A loaded machine may take longer, and never less.
-    assert effort.seconds_a_density(None, np.zeros((3, 2))) >= 1e-3  # type: ignore[arg-type]
+    assert settled(Settings()).effort == "light"
 
 
 def test_an_unknown_effort_is_refused() -> None:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from pathtemp._types import Array, FloatArray
 from pathtemp.api.arguments import a_kind_of, finite_array, positive_number, whole_number
-from pathtemp.engines.default.effort import WORK, settled_effort
+from pathtemp.engines.default.effort import settled_effort, work_of
 from pathtemp.engines.default.engine import FEWEST_ROUNDS, MOST_GRADIENTS, TemperEngine, TemperPlan
 from pathtemp.engines.default.modes import LEAST_SEARCH
 from pathtemp.engines.driver import carry_out, new_checkpoint
@@ -182,7 +182,7 @@ def _hints(modes: Literal["auto", "off"] | ArrayLike, dim: int) -> FloatArray | 
 
 def _room(model: Model, settings: Settings, budget: float | None) -> int:
     """Target draws to keep for each chain where the user does not say: within memory, and what a budget can make."""
-    enough = -(-WORK[settings.effort].draws // settings.chains)
+    enough = -(-work_of(settings).draws // settings.chains)
     if budget is None:
         return enough
     iterations = budget / settings.chains / (0.5 * (settings.leapfrogs_in(model.dim) + 1))

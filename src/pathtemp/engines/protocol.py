@@ -150,7 +150,7 @@ class Engine(ABC):
 
     def keep(self, record: Any) -> Line:
         """Count a frozen round among those that the estimates come from."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} freezes its kernel, and so has to count frozen rounds")
 
     def complete(self) -> bool:
         """Whether all that was asked for is there."""
@@ -167,3 +167,36 @@ class Engine(ABC):
     def make_room(self, draws: int) -> float:
         """Make room for ``draws`` more target draws of each chain; the gradient evaluations that they may take."""
         raise InputError(f"extend: draws={draws} cannot be asked for; give budget= alone")
+
+
+class Sampled(Protocol):
+    """The chains of an engine, which count what they spend."""
+
+    counts: Counts
+    seconds: dict[str, float]
+
+    @property
+    def round_gradients(self) -> float:
+        """Gradient evaluations that a round costs on average."""
+        ...
+
+
+class ChainsEngine(Engine):
+    """An engine whose chains count evaluations and seconds."""
+
+    chains: Sampled
+
+    @property
+    def counts(self) -> Counts:  # type: ignore[override]
+        """Evaluations so far."""
+        return self.chains.counts
+
+    @property
+    def seconds(self) -> dict[str, float]:  # type: ignore[override]
+        """Wall seconds by part."""
+        return self.chains.seconds
+
+    @property
+    def round_gradients(self) -> float:
+        """Gradient evaluations that a round costs on average."""
+        return self.chains.round_gradients

@@ -39,14 +39,12 @@ def compiled_once(
     arguments: tuple[Any, ...],
     *,
     donate: tuple[int, ...] = (),
-    thorough: bool = False,
 ) -> tuple[Any, float]:
     """Compile ``make(*static)`` ahead of time for the shapes of ``arguments``; returns it and the seconds it took.
 
     What comes back cannot compile again: another shape raises. The same function, statics and shapes give the same
     program, so that a second run on one model does not compile at all. Arrays inside ``static`` (a base with
-    parameters) are handed to the program at each call: other values of the same shapes compile nothing. ``thorough``
-    is for programs that run for minutes: they are compiled with all that XLA can do.
+    parameters) are handed to the program at each call: other values of the same shapes compile nothing.
 
     >>> import jax.numpy as jnp
     >>> program, _ = compiled_once(lambda n: lambda x: n * x, (2,), (jnp.ones(3),))
@@ -57,7 +55,7 @@ def compiled_once(
     traced = [isinstance(part, jax.Array | np.ndarray) for part in parts]
     arrays = [part for part, is_array in zip(parts, traced, strict=True) if is_array]
     fixed = tuple(None if is_array else part for part, is_array in zip(parts, traced, strict=True))
-    key = (make, structure, fixed, tuple(traced), _shapes(arrays), _shapes(arguments), thorough)
+    key = (make, structure, fixed, tuple(traced), _shapes(arrays), _shapes(arguments))
     begin = time.perf_counter()
     if key not in _programs:
 
@@ -67,7 +65,7 @@ def compiled_once(
             return make(*jax.tree.unflatten(structure, filled))(*arguments)
 
         shifted = tuple(index + 1 for index in donate)
-        quick = QUICK if jax.default_backend() == "cpu" and not thorough else {}
+        quick = QUICK if jax.default_backend() == "cpu" else {}
         _programs[key] = jax.jit(whole, donate_argnums=shifted).lower(arrays, *arguments).compile(dict(quick))
         if len(_programs) > MOST_PROGRAMS:
             _programs.popitem(last=False)

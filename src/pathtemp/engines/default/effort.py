@@ -28,33 +28,44 @@ class Work:
         Target draws over all chains, where the user does not say.
     rounds
         Rounds before which the kernel is not frozen where no budget is given.
-    orbit
-        Points of the lattice along the orbit, at most.
     """
 
     scan: int
     draws: int
     rounds: int
-    orbit: int
 
 
-WORK = {
-    # Where one start in ten thousand leads to a mode, about a dozen of the draws that are scanned do.
-    "full": Work(scan=131_072, draws=4096, rounds=8, orbit=64),
-    "light": Work(scan=1024, draws=1280, rounds=3, orbit=2),
-}
+# Where one start in ten thousand leads to a mode, about a dozen of the draws that are scanned do.
+FULL = Work(scan=131_072, draws=4096, rounds=8)
+LIGHT = Work(scan=1024, draws=1280, rounds=3)
+
+LIGHT_ORBIT = 2
+"""Points of the lattice along the orbit of a light effort."""
+
+TIMINGS = 5
+"""Blocks of evaluations that are timed at most."""
 
 
-def seconds_a_density(path: GeometricPath, theta: FloatArray) -> float:
-    """Wall seconds of one evaluation of base and target, many at once: the quickest of three."""
+def work_of(settings: Settings) -> Work:
+    """What a run with these settings does: the full work, unless its effort is light."""
+    return LIGHT if settings.effort == "light" else FULL
+
+
+def is_dear(path: GeometricPath, theta: FloatArray) -> bool:
+    """Whether one evaluation of base and target, of many at once, takes longer than ``DEAR``.
+
+    The quickest of a few timings counts: a busy machine makes a cheap density seem dear, and never the other way round.
+    """
     block = np.resize(theta, (BLOCK, theta.shape[1]))
     values_of(path, block)
-    took = []
-    for _ in range(3):
-        begin = time.perf_counter()
-        values_of(path, block)
-        took.append(time.perf_counter() - begin)
-    return min(took) / BLOCK
+    return not any(_seconds(path, block) / BLOCK <= DEAR for _ in range(TIMINGS))
+
+
+def _seconds(path: GeometricPath, block: FloatArray) -> float:
+    """Wall seconds of one evaluation of a block."""
+    begin = time.perf_counter()
+    values_of(path, block)
+    return time.perf_counter() - begin
 
 
 def settled_effort(settings: Settings, path: GeometricPath, theta: FloatArray) -> Settings:
@@ -65,7 +76,5 @@ def settled_effort(settings: Settings, path: GeometricPath, theta: FloatArray) -
     >>> settled_effort(Settings(), path, np.zeros((1, 2))).effort
     'full'
     """
-    effort = settings.effort
-    if effort == "auto":
-        effort = "light" if seconds_a_density(path, theta) > DEAR else "full"
-    return settings.replace(effort=effort, orbit=min(settings.orbit, WORK[effort].orbit))
+    light = settings.effort == "light" or (settings.effort == "auto" and is_dear(path, theta))
+    return settings.replace(effort="light", orbit=LIGHT_ORBIT) if light else settings.replace(effort="full")

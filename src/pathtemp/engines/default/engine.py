@@ -15,12 +15,12 @@ import numpy as np
 
 from pathtemp._types import FloatArray
 from pathtemp.engines.default.chains import Chains
-from pathtemp.engines.default.effort import WORK
+from pathtemp.engines.default.effort import work_of
 from pathtemp.engines.default.learner import Pool, from_record
 from pathtemp.engines.default.modes import ModeSearch
 from pathtemp.engines.default.trace import KHAT_POINTS, Trace
 from pathtemp.engines.default.verdict import Seen, early_targets, judge
-from pathtemp.engines.protocol import Engine, Host, Line, Schedule
+from pathtemp.engines.protocol import ChainsEngine, Host, Line, Schedule
 from pathtemp.errors import InputError
 from pathtemp.estimators.tours import TargetVisits, TripCounter
 from pathtemp.io.persistent import persistent, storable
@@ -31,7 +31,7 @@ from pathtemp.modes.mixture_base import MixtureBase, MixtureSampler
 from pathtemp.paths.links import TARGET_START
 from pathtemp.result.curve import LogZ, unknown
 from pathtemp.result.fit import Fit
-from pathtemp.result.run import Counts, RoundRecord, Run
+from pathtemp.result.run import RoundRecord, Run
 from pathtemp.seeds import seed_word
 from pathtemp.settings import Settings
 from pathtemp.verdict.modes import MATTERS
@@ -130,7 +130,7 @@ class Adaptation:
 
 
 @persistent("mixture", "chains", "trace", "trips", "early_visits", "early_targets", "adaptation", "modes")
-class TemperEngine(Engine):
+class TemperEngine(ChainsEngine):
     """One run of the default engine.
 
     Parameters
@@ -144,6 +144,7 @@ class TemperEngine(Engine):
     """
 
     extended_by: ClassVar[tuple[str, ...]] = ("draws", "budget")
+    chains: Chains
 
     def __init__(
         self, model: Model, plan: TemperPlan, start: Start, *, hints: FloatArray | None = None, about: str = ""
@@ -166,21 +167,6 @@ class TemperEngine(Engine):
         self.early_targets: FloatArray | None = None
         self.adaptation = Adaptation()
 
-    @property
-    def counts(self) -> Counts:  # type: ignore[override]
-        """Evaluations so far."""
-        return self.chains.counts
-
-    @property
-    def seconds(self) -> dict[str, float]:  # type: ignore[override]
-        """Wall seconds by part."""
-        return self.chains.seconds
-
-    @property
-    def round_gradients(self) -> float:
-        """Gradient evaluations that a round costs on average."""
-        return self.chains.round_gradients
-
     def schedule(self, budget: float | None) -> Schedule:
         """How far a run goes: all of a budget, or until everything is there."""
         settings, one = self._plan.settings, self.round_gradients
@@ -189,16 +175,10 @@ class TemperEngine(Engine):
         return Schedule(
             most=most,
             planned=planned,
-            adapt_least=WORK[self.effort].rounds * one if budget is None else settings.adapt_least * most,
+            adapt_least=work_of(settings).rounds * one if budget is None else settings.adapt_least * most,
             adapt_most=min(settings.adapt_share * planned, planned - 2 * one),
             until_done=budget is None,
         )
-
-    @property
-    def effort(self) -> str:
-        """How much is done beside the gradients, see :mod:`pathtemp.engines.default.effort`."""
-        effort = self._plan.settings.effort
-        return "full" if effort == "auto" else effort
 
     def before_rounds(self, host: Host) -> float:
         """Gradient evaluations that may be spent in all before the first round."""

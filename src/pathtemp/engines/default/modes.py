@@ -10,7 +10,7 @@ import numpy as np
 
 from pathtemp._types import FloatArray, IntArray
 from pathtemp.engines.default.chains import Chains
-from pathtemp.engines.default.effort import WORK
+from pathtemp.engines.default.effort import work_of
 from pathtemp.engines.default.verdict import target_draws
 from pathtemp.engines.protocol import Host
 from pathtemp.io.persistent import persistent
@@ -124,7 +124,9 @@ class ModeSearch:
             if model.sample_base is not None
             else _again(theta[lam <= 0], self._rng)
         )
-        scan = int(np.clip(planned - NO_SCAN, 1024, min(WORK[engine.effort].scan, MOST_SCANNED // model.dim)))
+        scan = int(
+            np.clip(planned - NO_SCAN, 1024, min(work_of(engine.chains.settings).scan, MOST_SCANNED // model.dim))
+        )
         if model.sample_base is None or model.dim > DENSE_DIM:
             scan = 0
         self._search.climb(self.hints, found_by="given", random=False, most_gradients=most)

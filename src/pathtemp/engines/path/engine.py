@@ -13,7 +13,7 @@ from pathtemp.engines.path.chains import CELLS, PathChains
 from pathtemp.engines.path.trace import PathTrace
 from pathtemp.engines.path.transport import Chart
 from pathtemp.engines.path.widen import edge_noise, wanted_interval
-from pathtemp.engines.protocol import Engine, Host, Line, Schedule
+from pathtemp.engines.protocol import ChainsEngine, Host, Line, Schedule
 from pathtemp.errors import InputError
 from pathtemp.estimators.khat import khat
 from pathtemp.io.persistent import persistent
@@ -43,7 +43,7 @@ class Found(NamedTuple):
 
 
 @persistent("chains", "trace", "khat", "interval", "settled")
-class PathEngine(Engine):
+class PathEngine(ChainsEngine):
     """A run along a path; see the subclasses.
 
     Parameters
@@ -57,6 +57,8 @@ class PathEngine(Engine):
     """
 
     settled: bool = False
+
+    chains: PathChains
 
     def __init__(self, chains: PathChains, *, dim: int, widen: bool, pinned: int = 0) -> None:
         self.chains, self._widen, self._pinned = chains, widen, pinned
@@ -72,21 +74,6 @@ class PathEngine(Engine):
     @abstractmethod
     def outcome(self, history: tuple[RoundRecord, ...]) -> Fit:
         """What the frozen rounds give, of which there is one at least."""
-
-    @property
-    def counts(self) -> Counts:  # type: ignore[override]
-        """Evaluations so far."""
-        return self.chains.counts
-
-    @property
-    def seconds(self) -> dict[str, float]:  # type: ignore[override]
-        """Wall seconds by part."""
-        return self.chains.seconds
-
-    @property
-    def round_gradients(self) -> float:
-        """Gradient evaluations that a round costs on average."""
-        return self.chains.round_gradients
 
     def schedule(self, budget: float | None) -> Schedule:
         """All of the budget."""
