@@ -35,7 +35,7 @@ ACCEPTED = FALSE_ALARM
 """Smallest p-value, over all tests of one transition together, of a kernel that is right."""
 
 REFUSED = FALSE_ALARM
-"""Largest p-value of one that is wrong on purpose. Those here have 1e-25 and less: chance cannot hide them."""
+"""Largest p-value of one that is wrong on purpose. Those here have 1e-18 and less at the seeds tried."""
 
 Plant = Callable[[pytest.MonkeyPatch, Array], None]
 """A bug to be planted in the functions of a kernel; the traced number says whether it is switched on."""
