@@ -6,8 +6,8 @@ import logging
 import os
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
-from functools import partial
+from collections.abc import Callable, Hashable, Mapping
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,26 @@ QUICK: dict[str, str | bool] = {
 """What XLA leaves out on a CPU: it compiles in half the time, and the program is up to a quarter slower."""
 
 _programs: OrderedDict[Hashable, Any] = OrderedDict()
+
+
+def known_options(options: Mapping[str, str | bool]) -> dict[str, str | bool]:
+    """Those of some compiler options that this XLA knows: they come and go with its versions.
+
+    >>> known_options({"xla_backend_optimization_level": "1", "xla_option_of_another_year": True})
+    {'xla_backend_optimization_level': '1'}
+    """
+    return {name: value for name, value in options.items() if _is_known(name, value)}
+
+
+@cache
+def _is_known(name: str, value: str | bool) -> bool:
+    try:
+        jax.jit(lambda x: x).lower(1.0).compile({name: value})
+    except jax.errors.JaxRuntimeError as error:
+        if "No such compile option" not in str(error):
+            raise
+        return False
+    return True
 
 
 def compiled_once(
@@ -65,8 +85,8 @@ def compiled_once(
             return make(*jax.tree.unflatten(structure, filled))(*arguments)
 
         shifted = tuple(index + 1 for index in donate)
-        quick = QUICK if jax.default_backend() == "cpu" else {}
-        _programs[key] = jax.jit(whole, donate_argnums=shifted).lower(arrays, *arguments).compile(dict(quick))
+        quick = known_options(QUICK) if jax.default_backend() == "cpu" else {}
+        _programs[key] = jax.jit(whole, donate_argnums=shifted).lower(arrays, *arguments).compile(quick)
         if len(_programs) > MOST_PROGRAMS:
             _programs.popitem(last=False)
     _programs.move_to_end(key)
