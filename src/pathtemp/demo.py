@@ -64,7 +64,7 @@ def demo(options: argparse.Namespace) -> int:
 
 def beside_exact(fit: Fit, problem: Problem) -> str:
     """What the run says beside the exact answers: log z, and the share of the mode at theta > 0."""
-    value, se = fit.log_marginal_likelihood
+    value, se = fit.log_constant
     theta = fit.posterior["theta"].values[..., 0]
     shares = np.mean(theta > 0, axis=1)
     share_se = float(np.std(shares, ddof=1) / np.sqrt(len(shares)))

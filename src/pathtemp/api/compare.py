@@ -128,7 +128,7 @@ def _vague(fit: Fit) -> str:
 
 def _evidence(caller: str, fits: Mapping[str, Fit]) -> tuple[FloatArray, FloatArray]:
     """Log evidence and standard error of each fit."""
-    pairs = {name: fit.log_marginal_likelihood for name, fit in fits.items()}
+    pairs = {name: fit.log_constant for name, fit in fits.items()}
     for name, pair in pairs.items():
         if not np.isfinite(pair.value):
             raise InputError(f"{caller}: the log evidence of {name!r} is {pair.value}; run it for longer")

@@ -110,7 +110,7 @@ def _check_place(name: str, path: Path | None) -> None:
 
 def as_json(fit: Fit) -> dict[str, Any]:
     """The outcome for machines; numbers that are none become null."""
-    value, se = fit.log_marginal_likelihood
+    value, se = fit.log_constant
     diagnostics = fit.diagnostics
     checks = [
         {"name": c.name, "passed": c.passed, "value": _number(c.value), "threshold": _number(c.threshold)}

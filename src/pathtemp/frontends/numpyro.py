@@ -11,9 +11,11 @@ import numpy as np
 
 from pathtemp._types import Array, FloatArray, Key, LogDensity, Sampler, Variables
 from pathtemp.errors import InputError, MissingExtraError
+from pathtemp.frontends.numpyro_data import data_groups, predictive_draws
 from pathtemp.frontends.program import Program, to_model
+from pathtemp.model.kinds import where_to
 from pathtemp.model.layout import Layout
-from pathtemp.model.model import Model, Pointwise
+from pathtemp.model.model import Model, Pointwise, Predictive
 
 BATCH = 1024
 """Draws whose deterministics are computed at once."""
@@ -62,7 +64,8 @@ def from_numpyro(model: Callable[..., Any], *args: Any, base: Any = None, **kwar
         raise MissingExtraError("NumPyro", "numpyro") from None
     if not callable(model):
         raise InputError(
-            f"from_numpyro: model must be a function with NumPyro primitives, and is a {type(model).__name__}"
+            "from_numpyro: model must be a function with NumPyro primitives, and is a "
+            f"{type(model).__name__}{where_to(model)}"
         )
     is_program = callable(base) and not isinstance(base, numpyro.distributions.Distribution)
     return to_model(_program(model, args, kwargs), _program(base, args, kwargs) if is_program else base)
@@ -112,7 +115,7 @@ def _program(model: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str,
         terms = (_transform(sites[name]).log_abs_det_jacobian(free[name], sites[name]["value"]) for name in continuous)
         return sum((jnp.sum(term) for term in terms), jnp.zeros(()))
 
-    improper = _improper(latent)
+    improper, observed = _improper(latent), {name: trace[name]["value"] for name in _observed(trace)}
     return Program(
         name=getattr(model, "__name__", "model"),
         layout=layout,
@@ -124,8 +127,12 @@ def _program(model: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str,
         constrain_draws=constrain_draws,
         forward=None if improper else _forward(model, args, kwargs, layout, latent),
         improper=improper,
-        is_prior=not _observed(trace),
-        pointwise=_pointwise(seeded, trace, args, kwargs, discrete) if _observed(trace) else None,
+        is_prior=not observed,
+        pointwise=_pointwise(seeded, trace, args, kwargs, discrete) if observed else None,
+        data=data_groups(model, args, kwargs, observed, dims=_plates(trace, observed)),
+        predictive=Predictive(predictive_draws(model, args, kwargs, list(observed)), _plates(trace, observed))
+        if observed
+        else None,
     )
 
 

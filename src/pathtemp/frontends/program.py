@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import xarray as xr
 
 from pathtemp._types import Array, FloatArray, Key, LogDensity, Sampler, Variables
 from pathtemp.errors import InputError
 from pathtemp.kernels.compilation import use_compilation_cache
 from pathtemp.model.bases import Automatic, Base, as_base, is_automatic
 from pathtemp.model.layout import Layout
-from pathtemp.model.model import AboutBase, Model, Pointwise
+from pathtemp.model.model import AboutBase, Model, Pointwise, Predictive
 
 PROBES = 4096
 """Prior draws made once to see whether the forward draws and the prior density belong together."""
@@ -29,6 +30,15 @@ MOVES = 48
 
 MOST_SCORE = 5.0
 """Standard errors by which those may shift a mean that they should leave as it is."""
+
+BATCH = 16384
+"""Draws that are added at a time to know the mass of a restricted prior."""
+
+MOST_DRAWS = 400_000
+"""Draws after which its mass is taken as it is known by then."""
+
+PRECISE = 0.004
+"""Relative error of that mass which is small beside that of log z."""
 
 LEAST_ACCEPTED = 0.1
 """Forward draws outside the support of a transform are drawn again; rarer acceptance than this costs too much."""
@@ -62,6 +72,10 @@ class Program:
         The program has neither data nor potentials.
     pointwise
         Log likelihood of each observation; None where there is none.
+    data
+        Observed and constant data by group of ArviZ.
+    predictive
+        New data at draws of the posterior; None where the program observes nothing.
     """
 
     name: str
@@ -76,6 +90,25 @@ class Program:
     improper: str
     is_prior: bool
     pointwise: Pointwise | None
+    data: Mapping[str, xr.Dataset]
+    predictive: Predictive | None
+
+
+@dataclass(frozen=True)
+class Prior:
+    """Draws of a prior, and what its density integrates to.
+
+    Parameters
+    ----------
+    sample
+        One exact draw, given the restrictions of the transforms; None where there is none.
+    log_mass
+        Log of the integral of the density: below 0 where a transform restricts the prior, as an order does; infinite
+        where it is not known.
+    """
+
+    sample: Sampler | None = None
+    log_mass: float = np.inf
 
 
 def to_model(program: Program, base: Program | object | None) -> Model:
@@ -95,55 +128,81 @@ def to_model(program: Program, base: Program | object | None) -> Model:
     if base is None:
         if program.improper:
             raise InputError(f"{program.name}: {program.improper}; give it a proper prior, or a base= to start from")
-        psi = Base(program.log_prior, program.layout, exact_draws(program))
-    elif isinstance(base, Program):
-        psi = _program_base(program, base)
-    elif is_automatic(base):
-        psi = Base(Automatic(), program.layout)
+        prior = exact_draws(program)
+        psi = Base(divided(program.log_prior, prior.log_mass), program.layout, prior.sample)
     else:
-        psi = _distribution_base(program, as_base(base))
+        prior = Prior(None, mass_of_prior(program))
+        psi = _given_base(program, base)
+    nothing_observed = base is None and program.is_prior
     return Model(
         psi.log_prob,
-        program.log_joint,
+        # The very same density says that there is nothing to temper.
+        psi.log_prob if nothing_observed else divided(program.log_joint, prior.log_mass),
         program.layout,
         psi.sample,
         program.constrain_draws,
         program.name,
         program.pointwise,
-        about=_about(program, base, psi),
+        about=_about(program, base, psi, prior),
+        data=program.data,
+        predictive=program.predictive,
+        unconstrain=program.unconstrain,
     )
 
 
-def _about(program: Program, base: object | None, psi: Base) -> AboutBase | None:
-    """What there is to say of a base that is the prior, or of a prior that is improper."""
+def _given_base(program: Program, base: object) -> Base:
+    if isinstance(base, Program):
+        return _program_base(program, base)
+    if is_automatic(base):
+        return Base(Automatic(), program.layout)
+    return _distribution_base(program, as_base(base))
+
+
+def divided(log_density: LogDensity, log_mass: float) -> LogDensity:
+    """The density over its mass; as it is where the mass is 1 or not known."""
+    if log_mass == 0.0 or not np.isfinite(log_mass):
+        return log_density
+    return lambda x: log_density(x) - log_mass
+
+
+def _about(program: Program, base: object | None, psi: Base, prior: Prior) -> AboutBase:
+    """What the base is, and whether log z is the evidence."""
+    drawn = "drawn exactly" if psi.sample is not None else "a density without exact draws"
     if base is None:
-        drawn = "drawn exactly" if psi.sample is not None else "a density without exact draws"
-        return AboutBase(f"the prior of {program.name}, {drawn}", evidence=True)
+        return AboutBase(f"the prior of {program.name}, {drawn}", evidence=True, prior=True)
     if program.improper:
-        return AboutBase(f"one that was given, since {program.improper}", evidence=False)
-    return None
+        text = f"one that was given, since {program.improper}"
+        return AboutBase(text, evidence=False, remedy="give every parameter a proper prior")
+    if isinstance(base, Program) and not base.is_prior:
+        remedy = "it is the log Bayes factor over the model that is the base"
+        return AboutBase(f"the joint density of {base.name}, {drawn}", evidence=False, remedy=remedy)
+    automatic = is_automatic(base)
+    text = f"one that pt.temper finds, in place of the prior of {program.name}" if automatic else "the base as given"
+    known = bool(np.isfinite(prior.log_mass)) and (automatic or psi.sample is not None)
+    remedy = "" if known else "leave base= out, and the prior is the base"
+    return AboutBase(text if automatic else f"{text}, {drawn}", evidence=known, remedy=remedy)
 
 
-def exact_draws(program: Program) -> Sampler | None:
+def exact_draws(program: Program) -> Prior:
     """Forward draws given that they lie in the support of every transform, by drawing again.
 
-    A transform may restrict a prior, as an order does: the density is then that of the prior given the restriction, up
-    to a constant that cancels in log z(1) - log z(0). None where that would reject nearly every draw.
+    A transform may restrict a prior, as an order does: the density is then that of the prior given the restriction,
+    times the share of the prior that meets it. No draws where that would reject nearly every one.
     """
     if program.forward is None:
-        return None
+        return Prior()
     forward = program.forward
-    keys = jax.random.split(jax.random.key(0), PROBES if program.layout.dim <= 100 else FEW_PROBES)
-    probes = np.asarray(jax.jit(lambda k: jax.lax.map(forward, k, batch_size=64))(keys))
+    probes = _probes(program)
     overflow = _first(program.layout, np.isinf(probes).mean(axis=0) > 0.01)
     if overflow:
         raise InputError(
             f"{program.name}: prior draws of {overflow!r} overflow on the unconstrained scale, so its prior is too "
             "vague to start from; give it a tighter prior, or a base="
         )
-    probes = probes[np.isfinite(probes).all(axis=1)]
-    if len(probes) < LEAST_ACCEPTED * len(keys):
-        return None
+    inside = np.asarray(np.isfinite(probes).all(axis=1))
+    if inside.mean() < LEAST_ACCEPTED:
+        return Prior()
+    probes = probes[inside]
     density, score = _invariance(program.log_prior, probes)
     if not np.isfinite(density).all():
         raise InputError(
@@ -157,7 +216,7 @@ def exact_draws(program: Program) -> Sampler | None:
             "by HMC from the density; check its random and logp",
             stacklevel=4,
         )
-        return None
+        return Prior()
 
     def sample(key: Key) -> Array:
         def again(state: tuple[Key, Array]) -> tuple[Key, Array]:
@@ -166,7 +225,41 @@ def exact_draws(program: Program) -> Sampler | None:
 
         return jax.lax.while_loop(lambda s: ~jnp.all(jnp.isfinite(s[1])), again, again((key, jnp.zeros(0))))[1]
 
-    return sample
+    return Prior(sample, _log_mass(forward, inside))
+
+
+def mass_of_prior(program: Program) -> float:
+    """Log of what the density of the prior integrates to; infinite where it is not known."""
+    if program.forward is None or program.improper:
+        return np.inf
+    inside = np.asarray(np.isfinite(_probes(program)).all(axis=1))
+    return _log_mass(program.forward, inside) if inside.mean() >= LEAST_ACCEPTED else np.inf
+
+
+def _probes(program: Program) -> FloatArray:
+    """Forward draws of the prior, NaN outside the support of a transform."""
+    assert program.forward is not None
+    count = PROBES if program.layout.dim <= 100 else FEW_PROBES
+    return np.asarray(_many(program.forward)(jax.random.split(jax.random.key(0), count)))
+
+
+def _many(forward: Sampler) -> Callable[[Key], Array]:
+    return jax.jit(lambda keys: jax.lax.map(forward, keys, batch_size=64))
+
+
+def _log_mass(forward: Sampler, inside: np.ndarray[Any, Any]) -> float:
+    """Log of the share of forward draws inside every support: what the restricted density integrates to.
+
+    Draws are added until the relative error of that share p, which of n draws is sqrt((1 - p) / (n p)), is small.
+    """
+    made, accepted = len(inside), int(inside.sum())
+    if accepted == made:
+        return 0.0
+    many = jax.jit(lambda keys: jnp.isfinite(jax.lax.map(forward, keys, batch_size=64)).all(axis=1).sum())
+    while made < MOST_DRAWS and made - accepted > PRECISE**2 * accepted * made:
+        accepted += int(many(jax.random.split(jax.random.key(made), BATCH)))
+        made += BATCH
+    return float(np.log(accepted / made))
 
 
 def _invariance(log_prob: LogDensity, draws: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -211,13 +304,14 @@ def _first(layout: Layout, flags: np.ndarray[Any, Any]) -> str:
 
 def _program_base(program: Program, base: Program) -> Base:
     _same_variables(program, base.constrain, base.layout)
-    sample = exact_draws(base) if base.is_prior and not base.improper else None
+    law = exact_draws(base) if base.is_prior and not base.improper else Prior()
+    sample, log_joint = law.sample, divided(base.log_joint, law.log_mass)
     if _same_scale(program, base):
-        return Base(base.log_joint, program.layout, sample)
+        return Base(log_joint, program.layout, sample)
 
     def log_prob(x: Array) -> Array:
         y = base.unconstrain(program.constrain(x))
-        value = base.log_joint(y) - base.log_jacobian(y) + program.log_jacobian(x)
+        value = log_joint(y) - base.log_jacobian(y) + program.log_jacobian(x)
         return jnp.where(jnp.isnan(value), -jnp.inf, value)  # outside the support of the base
 
     if sample is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -13,8 +13,9 @@ import numpy as np
 from pathtemp._types import Array, FloatArray, Key, LogDensity, Sampler, Variables
 from pathtemp.errors import InputError, MissingExtraError
 from pathtemp.frontends.program import Program, to_model
+from pathtemp.model.kinds import where_to
 from pathtemp.model.layout import Layout
-from pathtemp.model.model import Model, Pointwise
+from pathtemp.model.model import Model, Pointwise, Predictive
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -56,11 +57,12 @@ def from_pymc(model: pm.Model, *, base: Any = None) -> Model:
     except ImportError:
         raise MissingExtraError("PyMC", "pymc") from None
     if not isinstance(model, pymc.Model):
-        raise InputError(f"from_pymc: model must be a pymc.Model, and is a {type(model).__name__}")
+        raise InputError(f"from_pymc: model must be a pymc.Model, and is a {type(model).__name__}{where_to(model)}")
     return to_model(_program(model), _program(base) if isinstance(base, pymc.Model) else base)
 
 
 def _program(model: pm.Model) -> Program:
+    from pathtemp.frontends.pymc_data import data_groups, dims_of, predictive_draws
     from pathtemp.frontends.pymc_graph import jaxify
 
     _check(model)
@@ -95,7 +97,7 @@ def _program(model: pm.Model) -> Program:
         flat = inverse()(*(jnp.asarray(variables[name]) for name in free))
         return layout.ravel(dict(zip(layout.shapes, flat, strict=True)))
 
-    improper = _improper(model)
+    improper, observed = _improper(model), [rv.name for rv in model.observed_RVs]
     return Program(
         name=model.name or "model",
         layout=layout,
@@ -109,6 +111,8 @@ def _program(model: pm.Model) -> Program:
         improper=improper,
         is_prior=not (model.observed_RVs or model.potentials),
         pointwise=_pointwise(model) if model.observed_RVs else None,
+        data=data_groups(model),
+        predictive=Predictive(predictive_draws(model), *dims_of(model, observed)) if observed else None,
     )
 
 
@@ -141,22 +145,17 @@ def _layout(model: pm.Model, names: Sequence[str]) -> Layout:
     """Unconstrained shapes, and the dims and coords of the variables that draws will have."""
     known = model.eval_rv_shapes()
     shapes = {rv.name: tuple(int(n) for n in known[model.rvs_to_values[rv].name]) for rv in model.free_RVs}
-    dims, coords = _dims(model, names)
+    from pathtemp.frontends.pymc_data import dims_of
+
+    dims, coords = dims_of(model, names)
     return Layout(shapes, dims=dims, coords=coords)
-
-
-def _dims(model: pm.Model, names: Iterable[str]) -> tuple[dict[str, tuple[str, ...]], dict[str, Any]]:
-    """Dims of some variables, and the coords of those."""
-    named = {name: dims for name, dims in model.named_vars_to_dims.items() if name in set(names)}
-    dims = {k: tuple(f"{k}_dim_{i}" if d is None else d for i, d in enumerate(v)) for k, v in named.items()}
-    used = {d for names in dims.values() for d in names}
-    return dims, {d: np.asarray(c) for d, c in model.coords.items() if c is not None and d in used}
 
 
 def _pointwise(model: pm.Model) -> Pointwise:
     """The likelihood of each observation at constrained draws, as ``pm.compute_log_likelihood`` has it."""
     from pytensor.graph.replace import clone_replace
 
+    from pathtemp.frontends.pymc_data import dims_of
     from pathtemp.frontends.pymc_graph import freeze, jaxify
 
     names, observed = [rv.name for rv in model.free_RVs], [rv.name for rv in model.observed_RVs]
@@ -172,7 +171,7 @@ def _pointwise(model: pm.Model) -> Pointwise:
         terms = jax.jit(lambda rows: jax.lax.map(lambda row: function(*row), rows, batch_size=BATCH))(rows)
         return {name: np.asarray(x) for name, x in zip(observed, terms, strict=True)}
 
-    dims, coords = _dims(model, observed)
+    dims, coords = dims_of(model, observed)
     axes = {name: graph.ndim for name, graph in zip(observed, graphs, strict=True)}  # without those of one observation
     return Pointwise(evaluate, {name: d[: axes[name]] for name, d in dims.items()}, coords)
 

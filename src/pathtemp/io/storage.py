@@ -17,19 +17,22 @@ from pathtemp.io.escape import escape, unescape_names
 from pathtemp.io.printable import printable
 from pathtemp.io.sealed import first_line, seal, unseal
 from pathtemp.io.typed import check_type
+from pathtemp.result.arviz import own_groups
 from pathtemp.result.fit import Fit
-from pathtemp.result.margin_fit import MARGIN, with_margin
+from pathtemp.result.margin_fit import MARGIN, MarginFit, with_margin
 
 OWN_GROUP = "pathtemp"
+DATA = ("observed_data", "constant_data")
 RECORD = "record"
 IN_RECORD = (
     *("log_z", "diagnostics", "history", "counts", "seconds", "settings"),
-    *("seed", "name", "exact_base", "about_base", "known_evidence", "modes", "versions", "created_at"),
+    *("seed", "name", "exact_base", "about_base", "known_evidence", "remedy", "base_is_prior"),
+    *("modes", "versions", "created_at"),
 )
 
 
 def save(fit: Fit, path: str | os.PathLike[str]) -> None:
-    """Write a fit to ``path``: posterior, prior and sample_stats as ArviZ has them, and a group for the rest.
+    """Write a fit to ``path``: groups that ArviZ knows, and one of our own for the rest.
 
     The file appears whole or not at all: it is written beside its place, synced, then moved there.
     """
@@ -58,8 +61,8 @@ def load(path: str | os.PathLike[str]) -> Fit:
 
 def _content(fit: Fit) -> bytes:
     """The file as bytes. Made in memory: HDF5 does not survive a disk that is full half way."""
-    tree = fit.to_arviz()
-    groups = {name: node.to_dataset(inherit=False) for name, node in tree.children.items()}
+    groups = own_groups(fit) | (fit.margin_groups() if isinstance(fit, MarginFit) else {})
+    tree = xr.DataTree.from_dict(groups)
     record = {name: getattr(fit, name) for name in IN_RECORD}
     text, vectors = encode({"fit": record, "groups": {name: _shape(data) for name, data in groups.items()}})
     own = {RECORD: np.frombuffer(text.encode("ascii"), np.uint8), **vectors}
@@ -102,8 +105,15 @@ def _fit(arrays: Mapping[str, np.ndarray]) -> Fit:
     whole = decode(own[RECORD].tobytes().decode("ascii"), own)
     record = whole["fit"]
     groups = {name: _dataset(name, shape, arrays) for name, shape in whole["groups"].items()}
-    posterior, base, path = (unescape_names(groups[name]) for name in ("posterior", "prior", "sample_stats"))
-    fit = Fit(posterior=posterior, base=base, path=path, **{name: record[name] for name in IN_RECORD})
+    named = {name: unescape_names(data) for name, data in groups.items()}
+    fit = Fit(
+        posterior=named["posterior"],
+        base=named["prior" if record["base_is_prior"] else "base"],
+        path=named["path"],
+        sample_stats=named["sample_stats"],
+        data={name: named[name] for name in DATA if name in named},
+        **{name: record[name] for name in IN_RECORD},
+    )
     check_type(fit)
     _check_sizes(fit)
     return with_margin(fit, groups) if MARGIN in groups else fit

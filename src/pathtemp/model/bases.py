@@ -18,7 +18,7 @@ from pathtemp.model.layout import Layout
 from pathtemp.model.transforms import Transform, from_support
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Base:
     """A base density on R^dim.
 
@@ -36,6 +36,10 @@ class Base:
     layout: Layout
     sample: Sampler | None = None
 
+    def __repr__(self) -> str:
+        drawn = "drawn exactly" if self.sample is not None else "a density without exact draws"
+        return f"<Base: {self.layout.dim} parameters, {drawn}>"
+
 
 @dataclass(frozen=True)
 class Automatic:
@@ -49,13 +53,21 @@ class Automatic:
         return jnp.zeros((), theta.dtype)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Normal:
-    """Independent normals, with ``log_prob`` and ``sample`` as any distribution has them."""
+    """Independent normals, with ``log_prob`` and ``sample`` as any distribution has them.
+
+    >>> normal(0.0, 5.0, shape=(2,))
+    normal(0.0, 5.0, shape=(2,))
+    """
 
     loc: Array
     scale: Array
     shape: tuple[int, ...]
+
+    def __repr__(self) -> str:
+        loc, scale = (f"{float(x)}" if x.ndim == 0 else f"<array of shape {x.shape}>" for x in (self.loc, self.scale))
+        return f"normal({loc}, {scale}, shape={self.shape})"
 
     def log_prob(self, x: Array) -> Array:
         """Log density summed over all elements."""

@@ -194,6 +194,7 @@ def _name(model: Model, index: int) -> str:
     for name, shape in model.layout.shapes.items():
         size = int(np.prod(shape))
         if index < size:
-            return name if shape == () else f"{name}[{', '.join(map(str, np.unravel_index(index, shape)))}]"
+            place = ", ".join(str(i + model.layout.first_index) for i in np.unravel_index(index, shape))
+            return name if shape == () else f"{name}[{place}]"
         index -= size
     return f"parameter {index}"

@@ -30,6 +30,8 @@ class Layout:
         The density takes the one array itself, not a dict of one.
     dims, coords
         Named dimensions and their coordinates, as ArviZ has them.
+    first_index
+        Number of the first element of a dimension without coordinates: 1 in Stan, 0 elsewhere.
 
     >>> layout = Layout({"mu": (), "theta": (2,)})
     >>> layout.dim
@@ -43,6 +45,7 @@ class Layout:
     single: bool = False
     dims: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     coords: Mapping[str, Any] = field(default_factory=dict)
+    first_index: int = 0
 
     def __post_init__(self) -> None:
         unknown = set(self.transforms) - set(self.shapes)

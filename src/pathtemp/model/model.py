@@ -6,11 +6,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from pathtemp._types import Array, FloatArray, LogDensity, Sampler
-from pathtemp.api.arguments import shown, whole_number
+import xarray as xr
+
+from pathtemp._types import Array, FloatArray, LogDensity, Sampler, Variables
+from pathtemp.api.arguments import a_kind_of, shown, text, whole_number
 from pathtemp.errors import InputError
+from pathtemp.io.printable import printable
 from pathtemp.model.bases import Automatic, Base, as_base, flat_log_prob
 from pathtemp.model.layout import Layout
+
+MOST_NAMES = 6
+"""Variables that the short form of a model names."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +37,23 @@ class Pointwise:
 
 
 @dataclass(frozen=True)
+class Predictive:
+    """New data from the posterior predictive distribution.
+
+    Parameters
+    ----------
+    draw
+        Host function of constrained draws and a seed, ``({name: (n, ...)}, seed) -> {observed variable: (n, ...)}``.
+    dims, coords
+        Named dimensions of the observed variables and their coordinates.
+    """
+
+    draw: Callable[[Mapping[str, FloatArray], int], dict[str, FloatArray]]
+    dims: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    coords: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class AboutBase:
     """What the base is.
 
@@ -41,6 +64,10 @@ class AboutBase:
     evidence
         Whether log z(1) - log z(0) is a log marginal likelihood: the base is the prior, or both densities hold the
         constants of a normalised one.
+    prior
+        Whether draws of the base are draws of the prior.
+    remedy
+        What would make it a log marginal likelihood, where it is none.
 
     >>> AboutBase("the prior", True)
     the prior
@@ -48,6 +75,8 @@ class AboutBase:
 
     text: str
     evidence: bool
+    prior: bool = False
+    remedy: str = ""
 
     def __str__(self) -> str:
         return self.text
@@ -55,7 +84,7 @@ class AboutBase:
     __repr__ = __str__
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Model:
     """What is tempered: log psi (lam = 0) and log q (lam = 1) of one flat unconstrained vector.
 
@@ -82,6 +111,17 @@ class Model:
         Plain values from which a checkpoint can make the model again, where there are such.
     about
         What a front end says of the base; see :attr:`base`.
+    data
+        The data that a front end was given, by group of ArviZ: ``observed_data`` and ``constant_data``.
+    predictive
+        New data at draws of the posterior, where the model can make them.
+    unconstrain
+        Flat vector of constrained variables by name; defaults to the layout's own.
+
+    >>> import jax.numpy as jnp
+    >>> from pathtemp.model.bases import normal
+    >>> model(lambda x: -0.5 * jnp.sum(x**2), normal(0.0, 3.0, shape=(2,)))
+    <Model 'model': 2 parameters, theta[2]; the base as given, drawn exactly>
     """
 
     log_base: LogDensity
@@ -94,6 +134,23 @@ class Model:
     constrain_base_draws: Callable[[FloatArray], dict[str, FloatArray]] | None = None
     recipe: Mapping[str, Any] | None = None
     about: AboutBase | None = None
+    data: Mapping[str, xr.Dataset] = field(default_factory=dict)
+    predictive: Predictive | None = None
+    unconstrain: Callable[[Variables], Array] | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("log_base", "log_target"):
+            if not callable(getattr(self, name)):
+                wrong = shown(getattr(self, name))
+                raise InputError(f"{name}: expected a log density of a flat vector, and it is {wrong}")
+        a_kind_of("layout", self.layout, Layout, "a Layout of names and shapes, which pt.from_... and pt.temper make")
+        text("name", self.name)
+
+    def __repr__(self) -> str:
+        parts = [f"{name}{list(shape) if shape else ''}" for name, shape in self.layout.shapes.items()]
+        some = ", ".join(parts[:MOST_NAMES]) + (", ..." if len(parts) > MOST_NAMES else "")
+        base = self.base.text.partition("\n")[0]
+        return printable(f"<Model {self.name!r}: {self.dim} parameters, {some}; {base}>")
 
     @property
     def base(self) -> AboutBase:

@@ -81,7 +81,7 @@ def log_z(fit: Fit, ax: Axes | None = None, *, exact: Curve | None = None) -> Ax
         ax.plot(lam, exact(lam), color=EXACT, linewidth=1.0, linestyle=(0, (4, 3)), label="exact")
     falls = bool(mean[-1] <= mean[0])
     ax.legend(loc="lower left" if falls else "lower right")
-    value = with_error(*fit.log_marginal_likelihood).replace("-", "−")
+    value = with_error(*fit.log_constant).replace("-", "−")
     title(ax, "Log normalising constant", f"log z(1) = {value}")
     ax.set(xlim=(0, 1), xlabel="λ", ylabel="log z(λ) − log z(0)")
     if 0 < np.max(band) < THIN * np.ptp(mean):

@@ -22,7 +22,7 @@ MOST_ROWS = 50
 def verdict_sentence(fit: Fit) -> str:
     """What a reader should take away, in one sentence."""
     checks, trips = fit.diagnostics.checks, fit.diagnostics.tours
-    log_z = with_error(*fit.log_marginal_likelihood).replace("-", "−")
+    log_z = with_error(*fit.log_constant).replace("-", "−")
     if fit.converged:
         return (
             f"Converged: all {len(checks)} checks passed. The draws can be used, and log z = {log_z} "

@@ -14,7 +14,7 @@ ROUNDING = 1e-9
 """Share of the path by which a lam may lie beyond its ends, as it was computed."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class LogZ:
     """log z(lam) - log z(0) on nodes, interpolated linearly in the position along the path.
 
@@ -26,6 +26,8 @@ class LogZ:
         Estimate and standard error at the nodes; the first is zero.
 
     >>> curve = LogZ(np.array([0.0, 1.0]), np.array([0.0, -2.0]), np.array([0.0, 0.1]))
+    >>> curve
+    <LogZ: -2 ± 0.1 at lam = 1, 2 nodes from lam = 0>
     >>> float(curve(0.5)), float(curve.se(0.5))
     (-1.0, 0.05)
     """
@@ -33,6 +35,11 @@ class LogZ:
     lam: FloatArray
     mean: FloatArray
     stderr: FloatArray
+
+    def __repr__(self) -> str:
+        end, error = (f"{float(x[-1]):.6g}" for x in (self.mean, self.stderr))
+        first, last = (f"{float(x):g}" for x in (self.lam[0], self.lam[-1]))
+        return f"<LogZ: {end} ± {error} at lam = {last}, {len(self.lam)} nodes from lam = {first}>"
 
     def __call__(self, lam: float | FloatArray) -> FloatArray:
         """Estimate at any lam of the path."""
@@ -55,7 +62,7 @@ def unknown(lam: FloatArray) -> LogZ:
     """A curve of which nothing is known but its start, on nodes ``lam``.
 
     >>> unknown(np.array([0.0, 1.0]))
-    LogZ(lam=array([0., 1.]), mean=array([ 0., nan]), stderr=array([ 0., inf]))
+    <LogZ: nan ± inf at lam = 1, 2 nodes from lam = 0>
     """
     start = lam <= 0
     return LogZ(lam, np.where(start, 0.0, np.nan), np.where(start, 0.0, np.inf))

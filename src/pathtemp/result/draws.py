@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -13,6 +14,9 @@ from pathtemp.errors import InputError
 from pathtemp.model.model import Model
 
 SAMPLE_DIMS = ("chain", "draw")
+
+RENAMED = "renamed"
+"""Attribute of draws with the model's names of variables that xarray holds under another, as JSON."""
 
 
 def draws_dataset(model: Model, flat: FloatArray, *, of_base: bool = False) -> xr.Dataset:
@@ -34,7 +38,8 @@ def draws_dataset(model: Model, flat: FloatArray, *, of_base: bool = False) -> x
         *(n for n in rows if n not in model.layout.shapes),
     ]
     layout = model.layout
-    return _dataset({name: rows[name] for name in ordered}, (chains, count), layout.dims, layout.coords)
+    named = {name: rows[name] for name in ordered}
+    return _dataset(named, (chains, count), layout.dims, layout.coords, first_index=layout.first_index)
 
 
 def log_likelihood_dataset(model: Model, posterior: xr.Dataset) -> xr.Dataset:
@@ -44,11 +49,53 @@ def log_likelihood_dataset(model: Model, posterior: xr.Dataset) -> xr.Dataset:
             f"log_likelihood: {model.name} gives no likelihood of single observations; PyMC and NumPyro models with "
             "observed variables do, and Stan programs whose generated quantities have log_lik"
         )
-    shape = (posterior.sizes["chain"], posterior.sizes["draw"])
-    # A name that xarray cannot hold was changed; the order was not.
-    stored = zip(model.layout.shapes, posterior.data_vars, strict=False)
-    flat = {name: x.values.reshape(-1, *x.shape[2:]) for name, x in ((name, posterior[new]) for name, new in stored)}
-    return _dataset(model.pointwise.evaluate(flat), shape, model.pointwise.dims, model.pointwise.coords)
+    terms = model.pointwise.evaluate(flat_draws(model, posterior))
+    return _dataset(terms, _sample_shape(posterior), model.pointwise.dims, model.pointwise.coords)
+
+
+def predicted_dataset(model: Model, posterior: xr.Dataset, seed: int) -> xr.Dataset:
+    """New data at the draws of ``draws_dataset``, one set for each draw, over (chain, draw, ...)."""
+    assert model.predictive is not None
+    made = model.predictive.draw(flat_draws(model, posterior), seed)
+    return _dataset(made, _sample_shape(posterior), model.predictive.dims, model.predictive.coords)
+
+
+def flat_draws(model: Model, posterior: xr.Dataset) -> dict[str, FloatArray]:
+    """The variables of the layout by the model's own names, all chains one after the other, ``(n, ...)``."""
+    values = {name: posterior[stored_name(posterior, name)].values for name in model.layout.shapes}
+    return {name: x.reshape(-1, *x.shape[2:]) for name, x in values.items()}
+
+
+def _sample_shape(posterior: xr.Dataset) -> tuple[int, int]:
+    return posterior.sizes["chain"], posterior.sizes["draw"]
+
+
+def data_dataset(
+    values: Mapping[str, Any],
+    dims: Mapping[str, tuple[str, ...]] | None = None,
+    coords: Mapping[str, Any] | None = None,
+    *,
+    first_index: int = 0,
+) -> xr.Dataset:
+    """Data by name as a Dataset; what is no array of numbers is left out.
+
+    >>> data_dataset({"y": [1.0, 2.0], "how": "text"}, {"y": ("school",)})["y"].dims
+    ('school',)
+    """
+    arrays = {str(name): np.asarray(x) for name, x in values.items() if _is_numeric(x)}
+    rows = {name: x[None] for name, x in arrays.items()}
+    named = {name: d for name, d in (dims or {}).items() if name in rows and len(d) <= arrays[name].ndim}
+    used = {d for names in named.values() for d in names}
+    known = {name: x for name, x in (coords or {}).items() if name in used}
+    whole = _dataset(rows, (1, 1), named, known, first_index=first_index)
+    return whole.isel(chain=0, draw=0, drop=True)
+
+
+def _is_numeric(value: Any) -> bool:
+    try:
+        return np.asarray(value).dtype.kind in "fiub"
+    except (TypeError, ValueError):
+        return False
 
 
 def _dataset(
@@ -56,6 +103,8 @@ def _dataset(
     sample: tuple[int, int],
     named: Mapping[str, tuple[str, ...]],
     coordinates: Mapping[str, Any],
+    *,
+    first_index: int = 0,
 ) -> xr.Dataset:
     """Rows ``(chain * draw, ...)`` by name as a Dataset over (chain, draw, ...)."""
     # Imported here because ArviZ imports matplotlib where there is one, which `import pathtemp` should not.
@@ -73,10 +122,33 @@ def _dataset(
         dims={free[name]: list(d) for name, d in dims.items()},
         coords=coords,
         sample_dims=list(SAMPLE_DIMS),
+        index_origin=first_index,
         check_conventions=False,  # more chains than draws is usual here
     )
     dataset.attrs.clear()
+    renamed = {new: name for name, new in free.items() if new != name}
+    if renamed:
+        dataset.attrs[RENAMED] = json.dumps(renamed)
     return dataset
+
+
+def shown_name(dataset: xr.Dataset, stored: str) -> str:
+    """What the model calls a variable that a Dataset holds under another name.
+
+    >>> shown_name(xr.Dataset(attrs={"renamed": '{"draw_": "draw"}'}), "draw_")
+    'draw'
+    """
+    try:
+        names = json.loads(str(dataset.attrs.get(RENAMED, "{}")))
+    except ValueError:
+        return stored
+    return str(names.get(stored, stored)) if isinstance(names, dict) else stored
+
+
+def stored_name(dataset: xr.Dataset, name: str) -> str:
+    """Under which name a Dataset holds what the model calls ``name``."""
+    known = {shown_name(dataset, str(stored)): str(stored) for stored in dataset.data_vars}
+    return known.get(name, name)
 
 
 def _coordinate(name: str, values: Any) -> Any:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Mapping
+import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -16,21 +17,18 @@ import xarray as xr
 from pathtemp._types import FloatArray
 from pathtemp.api.arguments import positive_number, whole_number, yes_or_no
 from pathtemp.errors import InputError
-from pathtemp.io.escape import escape_names
+from pathtemp.io.printable import printable
 from pathtemp.model.model import Model
 from pathtemp.modes.table import Modes
+from pathtemp.result.arviz import installed_form, sample_stats, tree_of
 from pathtemp.result.curve import LogZ
-from pathtemp.result.draws import SAMPLE_DIMS, draws_dataset, log_likelihood_dataset
+from pathtemp.result.draws import SAMPLE_DIMS, draws_dataset, stored_name
 from pathtemp.result.run import Counts, Diagnostics, RoundRecord, Run
 from pathtemp.result.summary import Summary, summarise, with_error
 from pathtemp.settings import LadderSettings, PaperSettings, Settings
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-
-LOG_LIK = "log_lik"
-"""What Stan programs call the log likelihood of each observation among their generated quantities."""
 
 
 class Continuing(Protocol):
@@ -79,6 +77,16 @@ class Fit:
         What the base is, in one line, where the front end says so.
     known_evidence
         Whether log z(1) - log z(0) is a log marginal likelihood; None where nobody says, and ``exact_base`` does.
+    remedy
+        What would make it one, where it is none and the front end knows.
+    base_is_prior
+        Whether the draws of the base are those of the prior.
+    sample_stats
+        Of each target draw over (chain, draw), where the engine keeps it: ``lp``, the log target density on the
+        unconstrained scale; ``tour``, which draws of the same tour share; ``walker``, the chain of the run that made
+        it. And over (lam_bin): the acceptance and the visits along the path.
+    data
+        The data, by group of ArviZ: ``observed_data`` and ``constant_data``.
     modes
         The separated modes that the run knows, their shares and what may be unseen; None where it did not look.
     versions
@@ -105,6 +113,10 @@ class Fit:
     exact_base: bool
     about_base: str = ""
     known_evidence: bool | None = None
+    remedy: str = ""
+    base_is_prior: bool = False
+    sample_stats: xr.Dataset = field(default_factory=xr.Dataset)
+    data: dict[str, xr.Dataset] = field(default_factory=dict)
     modes: Modes | None = None
     versions: dict[str, str] = field(default_factory=dict)
     created_at: str = ""
@@ -138,6 +150,10 @@ class Fit:
             exact_base=model.sample_base is not None,
             about_base="" if model.about is None else model.about.text.partition("\n")[0],
             known_evidence=None if model.about is None else model.about.evidence,
+            remedy="" if model.about is None else model.about.remedy,
+            base_is_prior=model.about is not None and model.about.prior,
+            sample_stats=sample_stats(run),
+            data=dict(model.data),
             modes=run.modes,
             versions=library_versions() if versions is None else dict(versions),
             created_at=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -170,14 +186,34 @@ class Fit:
         return self.continuation.extend(draws=draws, budget=budget)
 
     @property
-    def log_marginal_likelihood(self) -> LogEvidence:
-        """The logarithm of z(1) / z(0), with its standard error."""
+    def log_constant(self) -> LogEvidence:
+        """The logarithm of z(1) / z(0), with its standard error: the log constant of the target's kernel.
+
+        NaN, with an infinite error, where no chain made a round trip. Where :attr:`is_evidence`, it is the log marginal
+        likelihood.
+        """
         return LogEvidence(float(self.log_z.mean[-1]), float(self.log_z.stderr[-1]))
 
     @property
+    def log_marginal_likelihood(self) -> LogEvidence:
+        """:attr:`log_constant` where it is a log marginal likelihood; elsewhere with a warning that it is none."""
+        if not self.is_evidence:
+            warnings.warn(f"log_marginal_likelihood: {self.why_no_evidence}", stacklevel=2)
+        return self.log_constant
+
+    @property
     def is_evidence(self) -> bool:
-        """Whether :attr:`log_marginal_likelihood` is one: the base is normalised, and so is the prior of the target."""
+        """Whether log z(1) - log z(0) is a log marginal likelihood: base and prior are normalised alike."""
         return self.exact_base if self.known_evidence is None else self.known_evidence
+
+    @property
+    def why_no_evidence(self) -> str:
+        """Why log z(1) - log z(0) is no evidence, and what would make it one; empty where it is one."""
+        if self.is_evidence:
+            return ""
+        reason = "the base is a density of unknown mass" if not self.exact_base else "its prior may not have mass 1"
+        remedy = self.remedy or "start from a base with exact draws, and normalise the prior in the target"
+        return f"log z of {printable(self.name)} is the log constant of a kernel, no evidence: {reason}; {remedy}"
 
     @property
     def converged(self) -> bool:
@@ -189,51 +225,50 @@ class Fit:
         """What did not pass, where on the path, and what to do; empty when converged."""
         return self.diagnostics.warnings
 
-    def summary(self, *, rows: int | None = 20) -> Summary:
-        """The verdict first, then log z, the diagnostics and a posterior table of at most ``rows`` rows."""
+    def summary(self, *, rows: int | None = 20, var_names: Sequence[str] | None = None) -> Summary:
+        """The verdict first, then log z, the diagnostics and a posterior table of at most ``rows`` rows.
+
+        ``var_names`` chooses the variables of the table, and their order.
+        """
         if rows is not None:
             whole_number("rows", rows, least=0)
-        return summarise(self, rows=rows)
+        return summarise(self, rows=rows, var_names=var_names)
 
     def stan_variable(self, name: str) -> FloatArray:
         """Posterior draws of a variable, all chains one after the other: shape (draws, ...), as CmdStanPy has them."""
-        if name not in self.posterior:
+        stored = stored_name(self.posterior, name)
+        if stored not in self.posterior.data_vars:
             known = ", ".join(map(str, self.posterior.data_vars))
             raise InputError(f"stan_variable: there is no {name!r}; there are {known}")
-        values = self.posterior[name].values
+        values = self.posterior[stored].values
         return np.asarray(values.reshape(-1, *values.shape[2:]))
 
-    def to_arviz(self, *, log_likelihood: bool = False) -> xr.DataTree:
-        """An ArviZ DataTree: posterior, prior (the base draws), sample_stats (the joint path), attributes.
+    def to_arviz(self, *, log_likelihood: bool | None = None) -> Any:
+        """What the installed ArviZ takes: a DataTree, or, before its version 1.0, InferenceData.
 
-        ``log_likelihood=True`` computes the group of that name, with one number for each draw and observation, for
-        LOO; PyMC and NumPyro models have it, and Stan programs that generate ``log_lik``. ArviZ before 1.0 takes
-        ``az.from_datatree(fit.to_arviz())``.
+        Groups: ``posterior``; ``prior`` where the base is the prior, and ``base`` where it is not; ``log_likelihood``;
+        ``sample_stats``; ``observed_data`` and ``constant_data``, where the front end knows them; and ``path``, the
+        joint path. Draws are in eight chains at most: the chains of the run, of which there are many, are joined in
+        order to so many groups.
 
-        A tree cannot hold a slash in a name: ``a/b`` becomes ``a%2Fb`` (and ``%`` becomes ``%25``).
+        Parameters
+        ----------
+        log_likelihood
+            Whether to compute the group of that name, one number for each draw and observation, for LOO. By default
+            where it is cheap: Stan programs that generate ``log_lik`` have it, PyMC and NumPyro models compute up to
+            two million of them.
+
+        Notes
+        -----
+        A group cannot hold a slash in a name: ``a/b`` becomes ``a%2Fb`` (and ``%`` becomes ``%25``).
         """
-        yes_or_no("log_likelihood", log_likelihood)
-        groups = {"posterior": self.posterior, "prior": self.base, "sample_stats": self.path}
-        if log_likelihood and LOG_LIK in self.posterior:
-            groups["log_likelihood"] = self.posterior[[LOG_LIK]]
-        elif log_likelihood:
-            if self.model is None:
-                raise InputError("to_arviz: a fit from a file has no model, which log_likelihood needs; run it again")
-            groups["log_likelihood"] = log_likelihood_dataset(self.model, self.posterior)
-        tree = xr.DataTree.from_dict({group: escape_names(data) for group, data in groups.items()})
-        evidence = self.log_marginal_likelihood
-        tree.attrs = {
-            "inference_library": "pathtemp",
-            "inference_library_version": self.versions.get("pathtemp", ""),
-            "created_at": self.created_at,
-            "model_name": self.name,
-            "seed": self.seed,
-            "converged": int(self.converged),
-            "log_marginal_likelihood": evidence.value,
-            "log_marginal_likelihood_se": evidence.se,
-            "sampling_time": sum(self.seconds.values()),
-        }
-        return tree
+        return installed_form(self.to_datatree(log_likelihood=log_likelihood))
+
+    def to_datatree(self, *, log_likelihood: bool | None = None) -> xr.DataTree:
+        """The same as a DataTree, whichever ArviZ is installed."""
+        if log_likelihood is not None:
+            yes_or_no("log_likelihood", log_likelihood)
+        return tree_of(self, log_likelihood)
 
     def plot(self, **options: Any) -> Figure:
         """The figure to look at first, see :func:`pathtemp.plots.plot`."""
@@ -259,7 +294,7 @@ class Fit:
         return small(self)
 
     def __repr__(self) -> str:
-        evidence, sizes = self.log_marginal_likelihood, self.posterior.sizes
+        evidence, sizes = self.log_constant, self.posterior.sizes
         checks = len(self.diagnostics.checks)
         verdict = "converged" if self.converged else f"NOT converged ({len(self.warnings)} of {checks} checks failed)"
         return (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ from pathtemp.io.escape import escape_names, unescape_names
 from pathtemp.io.printable import printable
 from pathtemp.result.fit import Fit, LogEvidence, check_more
 from pathtemp.result.marginal import Marginal
-from pathtemp.result.summary import Summary, with_error
+from pathtemp.result.summary import LOG_CONSTANT, LOG_EVIDENCE, Summary, with_error
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -49,7 +49,7 @@ class MarginFit(Fit):
     evidence: LogEvidence | None = None
 
     @property
-    def log_marginal_likelihood(self) -> LogEvidence:
+    def log_constant(self) -> LogEvidence:
         """Log of the integral of the target over all parameters, with its standard error."""
         return self.evidence if self.evidence is not None else LogEvidence(float("nan"), float("nan"))
 
@@ -68,12 +68,18 @@ class MarginFit(Fit):
         assert isinstance(fit, MarginFit)
         return fit
 
-    def to_arviz(self, *, log_likelihood: bool = False) -> xr.DataTree:
+    def to_datatree(self, *, log_likelihood: bool | None = None) -> xr.DataTree:
         """As for every fit, with two more groups: ``margin``, the marginal, and ``margin_draws``, all draws of it."""
-        tree = super().to_arviz(log_likelihood=log_likelihood)
+        tree = super().to_datatree(log_likelihood=log_likelihood)
+        for name, data in self.margin_groups().items():
+            tree[name] = xr.DataTree(data)
+        return tree
+
+    def margin_groups(self) -> dict[str, xr.Dataset]:
+        """The marginal, and all draws of it, as groups of a tree or a file."""
         assert self.marginal is not None
         assert self.draws is not None
-        marginal, evidence = self.marginal, self.log_marginal_likelihood
+        marginal, evidence = self.marginal, self.log_constant
         table = xr.Dataset(
             {
                 "u": ("node", marginal.u),
@@ -85,18 +91,21 @@ class MarginFit(Fit):
             },
             attrs={"name": marginal.name, "restricted": int(marginal.restricted)},
         )
-        tree[MARGIN] = xr.DataTree(table)
-        tree[MARGIN_DRAWS] = xr.DataTree(escape_names(self.draws))
-        return tree
+        return {MARGIN: table, MARGIN_DRAWS: escape_names(self.draws)}
 
-    def summary(self, *, rows: int | None = 20) -> Summary:
-        """The verdict first, then the marginal, the diagnostics and a posterior table of at most ``rows`` rows."""
-        whole = super().summary(rows=rows)
+    @property
+    def is_evidence(self) -> bool:
+        """Whether :attr:`log_constant` is a log marginal likelihood: the prior is known to be normalised."""
+        return self.exact_base and super().is_evidence
+
+    def summary(self, *, rows: int | None = 20, var_names: Sequence[str] | None = None) -> Summary:
+        """The verdict first, then the marginal, the diagnostics and a posterior table; see :meth:`Fit.summary`."""
+        whole = super().summary(rows=rows, var_names=var_names)
         assert self.marginal is not None
         low, high = self.marginal.interval
         quantiles = self.marginal.quantile(np.array(QUANTILES))
         shown = ((f"quantile {p:g}", with_error(*pair)) for p, *pair in zip(QUANTILES, *quantiles, strict=True))
-        evidence = self.log_marginal_likelihood
+        evidence = self.log_constant
         facts = (
             ("margin", f"{printable(self.marginal.name)}, sampled from {low:.4g} to {high:.4g}"),
             *shown,
@@ -115,7 +124,7 @@ class MarginFit(Fit):
 
 
 def with_margin(fit: Fit, groups: Mapping[str, xr.Dataset]) -> MarginFit:
-    """The fit of a margin from a fit and the groups that :meth:`MarginFit.to_arviz` adds, read from a file."""
+    """The fit of a margin from a fit and the groups that :meth:`MarginFit.margin_groups` gives, read from a file."""
     table = groups[MARGIN]
     arrays = {name: table[name].values for name in ("u", "log_p", "without", "grid", "values")}
     marginal = Marginal(str(table.attrs["name"]), **arrays, restricted=bool(table.attrs["restricted"]))
@@ -127,8 +136,8 @@ def with_margin(fit: Fit, groups: Mapping[str, xr.Dataset]) -> MarginFit:
 
 
 REPLACED = (
-    "log marginal likelihood",
-    "log z, base not normalised",
+    LOG_EVIDENCE,
+    LOG_CONSTANT,
     "round trips",
     "k-hat of 1/p(a)",
     "length of the path",

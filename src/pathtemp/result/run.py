@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from pathtemp._types import FloatArray
+from pathtemp._types import FloatArray, IntArray
 from pathtemp.modes.table import Modes
 from pathtemp.result.curve import LogZ
 
@@ -192,6 +192,9 @@ class Run:
         "search" (for modes), "adapt", "sample", "verdict", and "other"; they add up to the time of the call.
     modes
         What is known of the modes, None where they were not looked for.
+    stats
+        Of each target draw, shapes (chain, draw), as far as the engine knows: ``lp``, the log target density on the
+        unconstrained scale; ``tour``, a number that draws of the same tour share; ``walker``, the chain that made it.
     """
 
     target: FloatArray
@@ -206,3 +209,4 @@ class Run:
     seconds: dict[str, float] = field(default_factory=dict)
     theta0: FloatArray | None = None
     modes: Modes | None = None
+    stats: dict[str, FloatArray | IntArray] = field(default_factory=dict)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -11,8 +13,9 @@ import pandas as pd  # type: ignore[import-untyped]
 import xarray as xr
 
 from pathtemp.api.environment import check_docstrings
+from pathtemp.errors import InputError
 from pathtemp.io.printable import printable, printable_lines
-from pathtemp.result.draws import SAMPLE_DIMS
+from pathtemp.result.draws import SAMPLE_DIMS, shown_name, stored_name
 from pathtemp.result.hardness import hardness
 from pathtemp.result.run import Diagnostics
 
@@ -21,6 +24,13 @@ if TYPE_CHECKING:
 
 FEWEST_DRAWS = 4
 """ArviZ needs four draws a chain for R-hat and the effective sample size."""
+
+LOG_EVIDENCE = "log marginal likelihood"
+LOG_CONSTANT = "log constant of the kernel"
+"""What log z(1) - log z(0) is called where it is no evidence."""
+
+MOST_NAMES = 8
+"""Variables that a message names."""
 
 MOST_DECIMALS = 6
 """Numbers that would need more are printed as powers of ten."""
@@ -73,12 +83,12 @@ class Summary:
     __repr__ = __str__
 
 
-def summarise(fit: Fit, *, rows: int | None = 20) -> Summary:
-    """Summary of a fit; ``rows`` bounds the table, None for all."""
-    diagnostics, evidence, sizes = fit.diagnostics, fit.log_marginal_likelihood, fit.posterior.sizes
+def summarise(fit: Fit, *, rows: int | None = 20, var_names: Sequence[str] | None = None) -> Summary:
+    """Summary of a fit; ``rows`` bounds the table, None for all; ``var_names`` chooses its variables."""
+    posterior = chosen(fit.posterior, var_names)
+    diagnostics, evidence, sizes = fit.diagnostics, fit.log_constant, fit.posterior.sizes
     seconds = ", ".join(f"{part} {spent:.1f}" for part, spent in fit.seconds.items())
-    note = "no chain made a round trip" if np.isnan(evidence.value) else "log z(1) - log z(0)"
-    log_z = f"{with_error(evidence.value, evidence.se)}   ({note})"
+    log_z = f"{with_error(evidence.value, evidence.se)}   ({_note(fit)})"
     facts: tuple[tuple[str, str], ...] = (
         (_name_of_log_z(fit), log_z),
         ("round trips", f"{diagnostics.tours:,} base -> target -> base"),
@@ -101,15 +111,37 @@ def summarise(fit: Fit, *, rows: int | None = 20) -> Summary:
     if modes is not None:
         facts = (*facts, ("modes", modes.headline), ("start of the path", modes.why))
     listed = str(modes) if modes is not None and len(modes) > 1 else ""
-    table = posterior_table(fit.posterior, rows=rows)
-    return Summary(_verdict(fit), tuple(fit.warnings), facts, table, _elements(fit), listed)
+    table = posterior_table(posterior, rows=rows)
+    return Summary(_verdict(fit), tuple(fit.warnings), facts, table, _elements(posterior), listed)
+
+
+def chosen(posterior: xr.Dataset, var_names: Sequence[str] | None) -> xr.Dataset:
+    """The variables with these names, in their order; all where None."""
+    if var_names is None:
+        return posterior
+    names = [var_names] if isinstance(var_names, str) else list(var_names)
+    stored = [stored_name(posterior, str(name)) for name in names]
+    for name, place in zip(names, stored, strict=True):
+        if place not in posterior.data_vars:
+            known = [shown_name(posterior, str(there)) for there in posterior.data_vars]
+            near = difflib.get_close_matches(str(name), known, n=1)
+            hint = f"; is {near[0]!r} meant?" if near else f"; there are {', '.join(known[:MOST_NAMES])}"
+            raise InputError(f"var_names: there is no {name!r}{hint}")
+    return posterior[stored]
 
 
 def _name_of_log_z(fit: Fit) -> str:
     """What log z(1) - log z(0) is."""
-    if fit.is_evidence:
-        return "log marginal likelihood"
-    return "log integral of the target" if fit.exact_base else "log z, base not normalised"
+    return LOG_EVIDENCE if fit.is_evidence else LOG_CONSTANT
+
+
+def _note(fit: Fit) -> str:
+    """What to know of log z."""
+    if np.isnan(fit.log_constant.value):
+        return "no chain made a round trip"
+    if not fit.converged:
+        return "log z(1) - log z(0); not converged, so the error may be far too small"
+    return "log z(1) - log z(0)"
 
 
 def with_error(value: float, se: float) -> str:
@@ -145,8 +177,11 @@ def posterior_table(posterior: xr.Dataset, *, rows: int | None = None) -> pd.Dat
     scalars = list(islice(xarray_var_iter(posterior, skip_dims=set(SAMPLE_DIMS)), rows))
     # Summarised under numbers, because ArviZ does not take every name (slashes).
     numbered = xr.Dataset({str(i): (SAMPLE_DIMS, x) for i, (_, _, _, x) in enumerate(scalars)})
-    table: pd.DataFrame = summary(numbered, round_to="none")
-    table.index = pd.Index([printable(labeller.make_label_flat(name, sel, isel)) for name, sel, isel, _ in scalars])
+    # A variable that never changes has no R-hat: it is NaN, which the table shows.
+    with np.errstate(invalid="ignore", divide="ignore"):
+        table: pd.DataFrame = summary(numbered, round_to="none")
+    names = (labeller.make_label_flat(shown_name(posterior, name), sel, isel) for name, sel, isel, _ in scalars)
+    table.index = pd.Index([printable(name) for name in names])
     return table
 
 
@@ -159,9 +194,8 @@ def _verdict(fit: Fit) -> str:
     return f"{printable(fit.name)}: NOT converged, {count} ({', '.join(failed)})"
 
 
-def _elements(fit: Fit) -> int:
-    per_draw = [x.isel(chain=slice(1), draw=slice(1)).size for x in fit.posterior.data_vars.values()]
-    return sum(per_draw)
+def _elements(posterior: xr.Dataset) -> int:
+    return sum(x.isel(chain=slice(1), draw=slice(1)).size for x in posterior.data_vars.values())
 
 
 def _count(value: float) -> str:

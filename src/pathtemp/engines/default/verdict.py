@@ -113,6 +113,7 @@ def judge(chains: Chains, seen: Seen, curve: LogZ, history: tuple[RoundRecord, .
         ),
         counts=chains.counts,
         seconds=dict(chains.seconds),
+        stats={"lp": final[:, -1].reshape(draws.chain.shape), "tour": draws.numbered_tours, "walker": draws.chain},
     )
 
 

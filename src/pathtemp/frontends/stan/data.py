@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import numpy as np
 
 from pathtemp.errors import InputError
 from pathtemp.frontends.stan.program import Program
+from pathtemp.frontends.stan.source import without_comments
 
 Data = Mapping[str, Any] | str | os.PathLike[str] | None
 
@@ -145,3 +147,34 @@ def _first_odd(whole: np.ndarray) -> float:
 def to_json(values: Mapping[str, Any]) -> str:
     """JSON as Stan reads it; floats keep all their digits."""
     return json.dumps(values)
+
+
+_MISMATCH = re.compile(r"variable name=(\w+);.*dims declared=\(([^)]*)\); dims found=\(([^)]*)\)")
+_NEGATIVE = re.compile(
+    r"negative dimension size.*variable=(\w+); dimension size expression=(.+?); expression value=(-\d+)"
+)
+_OUTCOME = re.compile(r"(?:^|[;{}])\s*(\w+)\s*(?:\[[^\]~;]*\])*\s*~|_lp[dm]f\s*\(\s*(\w+)")
+
+
+def in_plain_words(message: str) -> str:
+    """What Stan says of data that it does not take, without the names of its own stages.
+
+    >>> in_plain_words("Exception: mismatch in dimension declared and found in context; processing stage=data "
+    ...                "initialization; variable name=y; position=0; dims declared=(5); dims found=(4)")
+    "'y' is declared with size (5), and data has (4)"
+    """
+    plain = " ".join(message.split()).removeprefix("Exception: ")
+    mismatch, negative = _MISMATCH.search(plain), _NEGATIVE.search(plain)
+    if mismatch:
+        name, declared, found = mismatch.groups()
+        return f"{name!r} is declared with size ({declared}), and data has ({found})"
+    if negative:
+        name, size, value = negative.groups()
+        return f"{name!r} cannot have the size {size} = {value}"
+    return plain
+
+
+def observed_names(program: Program) -> frozenset[str]:
+    """Names that stand left of a ``~``, or first in a density, in the model block."""
+    code = without_comments(program.body("model")) if "model" in program.blocks else ""
+    return frozenset(name for pair in _OUTCOME.findall(code) for name in pair if name)

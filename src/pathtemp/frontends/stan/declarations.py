@@ -97,6 +97,19 @@ def declared_names(statement: str) -> list[tuple[str, str]]:
     return [(name.strip(), value.strip()) for name, _, value in (part.partition("=") for part in split_top(rest))]
 
 
+def declared_shapes(statement: str) -> list[tuple[str, tuple[str, ...]]]:
+    """Names that a declaration declares, each with its sizes, those of the array first; a tuple has none here.
+
+    >>> declared_shapes("array[J] matrix[2, K] x"), declared_shapes("cov_matrix[K] S, T")
+    ([('x', ('J', '2', 'K'))], [('S', ('K', 'K')), ('T', ('K', 'K'))])
+    """
+    array, kind, _, sizes, _ = _after_type(statement)
+    if kind == "tuple":
+        return []
+    inner = sizes * 2 if kind in _SQUARE and len(sizes) == 1 else sizes
+    return [(name, (*array, *inner)) for name, _ in declared_names(statement)]
+
+
 def type_of(statement: str) -> str:
     """A declaration without its names.
 

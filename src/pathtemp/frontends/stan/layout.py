@@ -88,7 +88,7 @@ def stan_layout(instance: Instance) -> Layout:
             shapes[name] = same.shape
         elif transform := _recognise(x, y):
             shapes[name], transforms[name] = same.shape, transform
-    return Layout(shapes, transforms)
+    return Layout(shapes, transforms, first_index=1)
 
 
 def _recognise(x: FloatArray, y: FloatArray) -> Transform | None:

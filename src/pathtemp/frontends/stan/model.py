@@ -6,11 +6,12 @@ import logging
 import os
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
 import numpy as np
+import xarray as xr
 
 from pathtemp._types import FloatArray, LogDensity, Sampler
 from pathtemp.errors import InputError
@@ -28,8 +29,12 @@ from pathtemp.frontends.stan.recipe import stan_recipe
 from pathtemp.frontends.stan.sampler import ExactDraws, log_mass, why_not
 from pathtemp.model.bases import Automatic, is_automatic
 from pathtemp.model.model import AboutBase, Model
+from pathtemp.result.draws import data_dataset
 
 log = logging.getLogger("pathtemp.stan")
+
+PROPER = "give every parameter a proper prior"
+"""What makes log z of a program an evidence."""
 
 
 @dataclass(frozen=True)
@@ -37,12 +42,13 @@ class StanDraws:
     """Constrained draws by Stan's names, transformed parameters and generated quantities with them.
 
     The random numbers of the generated quantities depend on the seed and on the draws, so the same draws
-    always have the same. ``generated=False`` leaves them out.
+    always have the same. ``generated=False`` leaves them out. Variables named in ``integers`` are integers.
     """
 
     instance: Instance
     seed: int = 0
     generated: bool = True
+    integers: frozenset[str] = frozenset()
 
     def __call__(self, flat: FloatArray) -> dict[str, FloatArray]:
         """``(n, dim) -> {name: (n, ...)}``."""
@@ -57,7 +63,12 @@ class StanDraws:
                 failures[0],
             )
         names = self.instance.names(transformed=True, generated=self.generated)
-        return {v.name: v.take(values) for v in variables(names)}
+        return {v.name: self._typed(v.name, v.take(values)) for v in variables(names)}
+
+    def _typed(self, name: str, values: FloatArray) -> FloatArray:
+        # A draw that failed is NaN, which no integer is.
+        whole = name in self.integers and np.isfinite(values).all()
+        return values.astype(np.int64) if whole else values
 
 
 def from_stan(
@@ -127,12 +138,23 @@ def from_stan(
         _density(target, f"{model_name} (target)", found.log_mass),
         stan_layout(target),
         found.sample,
-        constrain_draws=StanDraws(target, seed),
-        constrain_base_draws=StanDraws(target, seed, generated=False),  # of the target alone
+        constrain_draws=StanDraws(target, seed, integers=opened[0].integers),
+        constrain_base_draws=StanDraws(target, seed, False, opened[0].integers),  # without what is of the target alone
         name=model_name,
         recipe=stan_recipe(opened, base=base, seed=seed, name=model_name),
         about=found.about,
+        data=_data_groups(opened[0]),
     )
+
+
+def _data_groups(opened: Opened) -> dict[str, xr.Dataset]:
+    """The data by group of ArviZ: observed is what the model gives a distribution."""
+    parts = {
+        "observed_data": {name: x for name, x in opened.values.items() if name in opened.observed},
+        "constant_data": {name: x for name, x in opened.values.items() if name not in opened.observed},
+    }
+    groups = {group: data_dataset(values, first_index=1) for group, values in parts.items()}
+    return {group: data for group, data in groups.items() if data.data_vars}
 
 
 @dataclass(frozen=True)
@@ -151,9 +173,11 @@ def _find_base(opened: Sequence[Opened], base: Any, name: str, seed: int) -> _Fo
         psi = opened[1].instance(seed=seed)
         _same_parameters(target, psi)
         _require_proper(psi, opened[1], "model")
-        return _block_base(opened[1], psi, f"{opened[1].name} (base)", seed)
+        found = _block_base(opened[1], psi, f"{opened[1].name} (base)", seed)
+        return replace(found, about=_given(f"the model of {opened[1].name}", found.sample is not None))
     if base is not None and not is_automatic(base):
-        return _Found(*python_base(base, target))
+        log_base, sample = python_base(base, target)
+        return _Found(log_base, sample, about=_given("the base as given", sample is not None))
     if program.split is not None:
         prior = _prior_base(program, name, seed)
         return prior if base is None else _as_automatic(prior)
@@ -161,7 +185,23 @@ def _find_base(opened: Sequence[Opened], base: Any, name: str, seed: int) -> _Fo
         return _Found(Automatic())
     psi = program.instance(seed=seed, which=0)
     _require_proper(psi, program, ALTERNATIVE)
-    return _block_base(program, psi, f"{name} (alternative model)", seed)
+    found = _block_base(program, psi, f"{name} (alternative model)", seed)
+    return replace(found, about=_alternative(program, found.sample is not None))
+
+
+def _given(text: str, exact: bool) -> AboutBase:
+    """A base beside the program: the prior inside the model block may have any mass."""
+    drawn = "drawn exactly" if exact else "a density without exact draws"
+    remedy = "leave the base out, and the prior of the program is the base"
+    return AboutBase(f"{text}, {drawn}", evidence=False, remedy=remedy)
+
+
+def _alternative(program: Opened, exact: bool) -> AboutBase:
+    """An alternative model block: where it says what the prior says, constants and all, log z is the evidence."""
+    about = _given("the alternative model block", exact)
+    if not program.alternative_is_prior:
+        return about
+    return replace(about, text=about.text.replace("block", "block, which is the prior"), evidence=True, prior=True)
 
 
 def _block_base(opened: Opened, psi: Instance, label: str, seed: int) -> _Found:
@@ -176,19 +216,21 @@ def _prior_base(program: Opened, name: str, seed: int) -> _Found:
     split = program.split
     assert split is not None
     if not program.has_alternative:
-        return _Found(Automatic(), about=AboutBase(described(split, why_not=why_improper(split)), evidence=False))
+        return _Found(
+            Automatic(), about=AboutBase(described(split, why_not=why_improper(split)), evidence=False, remedy=PROPER)
+        )
     psi, label = program.instance(seed=seed, which=0), f"{name} (prior)"
     draws = _exact_draws(program, psi, label, seed)
     improper = [] if draws.sampler is not None else improper_parameters(psi) or does_not_fall_off(psi)
     if improper:
-        about = AboutBase(described(split, why_not=why_improper(split, improper)), evidence=False)
+        about = AboutBase(described(split, why_not=why_improper(split, improper)), evidence=False, remedy=PROPER)
         return _Found(Automatic(), about=about)
-    about = AboutBase(described(split, exact=draws.sampler is not None), evidence=True)
+    about = AboutBase(described(split, exact=draws.sampler is not None), evidence=True, prior=True)
     if draws.sampler is None or np.isfinite(draws.log_mass):
         log_mass = draws.log_mass if draws.sampler is not None else 0.0
         return _Found(_density(psi, label, log_mass), draws.sampler, log_mass, about)
     # Without its mass the prior is no leg of a mixture: it starts the path as a density, at both ends the same.
-    return _Found(_density(psi, label, 0.0), None, 0.0, AboutBase(described(split), evidence=True))
+    return _Found(_density(psi, label, 0.0), None, 0.0, AboutBase(described(split), evidence=True, prior=True))
 
 
 def _as_automatic(prior: _Found) -> _Found:
@@ -197,7 +239,9 @@ def _as_automatic(prior: _Found) -> _Found:
     if isinstance(prior.log_base, Automatic):
         return prior
     text = f"one that pt.temper finds, in place of {prior.about.text}"
-    return _Found(Automatic(), None, prior.log_mass, AboutBase(text, evidence=prior.sample is not None))
+    known = prior.sample is not None
+    remedy = "" if known else "leave base= out, and the prior is the base"
+    return _Found(Automatic(), None, prior.log_mass, AboutBase(text, evidence=known, remedy=remedy))
 
 
 _DENSITIES: dict[tuple[int, float], StanDensity] = {}

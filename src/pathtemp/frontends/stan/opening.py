@@ -6,14 +6,14 @@ import hashlib
 import logging
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
 from typing import Any
 
 from pathtemp.errors import InputError
 from pathtemp.frontends.stan.build import FORWARD_FLAG, Compilation, CompileError, build_programs, program_info, stanc
-from pathtemp.frontends.stan.data import check_data, to_json
+from pathtemp.frontends.stan.data import check_data, in_plain_words, observed_names, to_json
 from pathtemp.frontends.stan.forward import try_forward
 from pathtemp.frontends.stan.library import Instance, StanError
 from pathtemp.frontends.stan.prior import find_prior, without_unused
@@ -26,8 +26,11 @@ from pathtemp.frontends.stan.program import (
     parse,
     without_alternative,
 )
-from pathtemp.frontends.stan.source import Source, program_path, read_source
-from pathtemp.frontends.stan.split import Split
+from pathtemp.frontends.stan.sizes import check_sizes
+from pathtemp.frontends.stan.source import Source, program_path, read_source, without_comments
+from pathtemp.frontends.stan.split import Split, split_program
+from pathtemp.frontends.stan.statements import parse_statements
+from pathtemp.model.kinds import where_to
 
 FORWARD = 2
 """Which data is that of the program that draws from the base."""
@@ -65,6 +68,14 @@ class Opened:
         A ``bridgestan.StanModel``, which has its data itself.
     split
         The prior of a program without an alternative model, where it was asked for.
+    values
+        Data by name, as JSON has them.
+    integers
+        Variables among the draws that hold integers.
+    observed
+        Data that a statement of the model gives a distribution.
+    alternative_is_prior
+        Whether the alternative model says the same as the prior of the model.
     """
 
     name: str
@@ -75,6 +86,10 @@ class Opened:
     library: Path | None = None
     owner: Any = None
     split: Split | None = None
+    values: Mapping[str, Any] = field(default_factory=dict)
+    integers: frozenset[str] = frozenset()
+    observed: frozenset[str] = frozenset()
+    alternative_is_prior: bool = False
 
     @property
     def has_alternative(self) -> bool:
@@ -102,7 +117,7 @@ def _instance(library: Path, data: str, seed: int, source: Source | None) -> Ins
         try:
             _INSTANCES[key] = Instance(library, data, seed=seed, source=source)
         except StanError as error:
-            raise InputError(f"data: {' '.join(str(error).split())}") from None
+            raise InputError(f"data: {in_plain_words(str(error))}") from None
     return _INSTANCES[key]
 
 
@@ -133,7 +148,7 @@ def open_program(
     if not isinstance(program, str | os.PathLike):
         raise InputError(
             "program: expected the path or the text of a Stan program, a shared library or a "
-            f"bridgestan.StanModel, got a {type(program).__name__}"
+            f"bridgestan.StanModel, got a {type(program).__name__}{where_to(program)}"
         )
     file = program_path(program)
     if file is not None and file.suffix in LIBRARIES:
@@ -149,6 +164,8 @@ def _open_source(name: str, text: Source, values: Mapping[str, Any], role: Role)
     plain = without_alternative(parsed)
     info = program_info(plain)
     entries = check_data(values, info["inputs"], parsed)
+    check_sizes(entries, parsed)
+    about: dict[str, Any] = {"values": entries, "integers": _integers(info), "observed": observed_names(parsed)}
     data = {1: to_json(entries), FORWARD: to_json({**entries, FORWARD_FLAG: 1})}
     both = data | {which: to_json({**entries, FLAG: which}) for which in (0, 1)}
     if parsed.has_alternative:
@@ -156,11 +173,11 @@ def _open_source(name: str, text: Source, values: Mapping[str, Any], role: Role)
         stanc(source, "--info")  # errors of the alternative block, before the long compilation
         forward, reason = try_forward(parsed, ALTERNATIVE)
         log.debug("%s: %s", name, reason or "its base can be drawn from")
-        return Opened(name, both, parsed, source, forward)
+        return Opened(name, both, parsed, source, forward, alternative_is_prior=_says_the_prior(parsed, info), **about)
     if role is Role.BASE:
-        return Opened(name, data, parsed, plain, try_forward(parsed, "model")[0])
+        return Opened(name, data, parsed, plain, try_forward(parsed, "model")[0], **about)
     if role is Role.TARGET:
-        return Opened(name, data, parsed, plain)
+        return Opened(name, data, parsed, plain, **about)
     try:
         split, whole, forward = find_prior(parsed, info)
         source = plain if whole is None else merge(without_unused(whole, split))
@@ -168,8 +185,29 @@ def _open_source(name: str, text: Source, values: Mapping[str, Any], role: Role)
     except (InputError, ValueError, LookupError, AssertionError) as error:
         # Stan knows more ways of writing a program than are read here: it is then run without a prior.
         log.info("%s: the prior was not found: %s", name, error)
-        return Opened(name, data, parsed, plain, split=Split("", why_not="its text is not understood"))
-    return Opened(name, data if whole is None else both, parsed, source, forward, split=split)
+        return Opened(name, data, parsed, plain, split=Split("", why_not="its text is not understood"), **about)
+    return Opened(name, data if whole is None else both, parsed, source, forward, split=split, **about)
+
+
+def _says_the_prior(parsed: Program, info: Mapping[str, Any]) -> bool:
+    """Whether the alternative model has the statements of the prior, and no other."""
+    try:
+        split = split_program(parse(without_alternative(parsed)), dict(info))
+        there = parse_statements(without_comments(parsed.body(ALTERNATIVE)))
+    except (InputError, ValueError, LookupError, AssertionError):
+        return False  # written in a way that is not read here
+    if not split.proper or any(statement.body is not None for statement in there):
+        return False
+    prior, given = (sorted("".join(x.text.split()) for x in part) for part in (split.lines, there))
+    return prior == given
+
+
+def _integers(info: Mapping[str, Any]) -> frozenset[str]:
+    """Variables that hold integers, among all that draws have."""
+    blocks = ("transformed parameters", "generated quantities")
+    return frozenset(
+        name for block in blocks for name, kind in info.get(block, {}).items() if kind.get("type") == "int"
+    )
 
 
 def compile_programs(opened: Sequence[Opened], *, progress: bool) -> list[Opened]:

@@ -1,0 +1,69 @@
+"""The data of a NumPyro model, and new data from its posterior predictive distribution."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import xarray as xr
+
+from pathtemp._types import FloatArray
+from pathtemp.result.draws import data_dataset
+
+
+def data_groups(
+    model: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    observed: Mapping[str, Any],
+    *,
+    dims: Mapping[str, tuple[str, ...]],
+) -> dict[str, xr.Dataset]:
+    """The values of the observed sites, and the arguments of the model that are none of them, by their names."""
+    seen = {name: np.asarray(x) for name, x in observed.items() if np.size(x)}  # a factor has no values
+    constant = {
+        name: x
+        for name, x in _arguments(model, args, kwargs).items()
+        if x is not None and not any(_same(x, value) for value in seen.values())
+    }
+    groups = {"observed_data": data_dataset(seen, dims), "constant_data": data_dataset(constant)}
+    return {group: data for group, data in groups.items() if data.data_vars}
+
+
+def predictive_draws(
+    model: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any], names: Sequence[str]
+) -> Callable[[Mapping[str, FloatArray], int], dict[str, FloatArray]]:
+    """New values of the observed sites at constrained draws, with the arguments that the model was given."""
+
+    def draw(draws: Mapping[str, FloatArray], seed: int) -> dict[str, FloatArray]:
+        from numpyro import handlers
+        from numpyro.infer import Predictive
+
+        rows = {name: jnp.asarray(x) for name, x in draws.items()}
+        free = Predictive(handlers.uncondition(model), posterior_samples=rows, return_sites=list(names))
+        made = free(jax.random.key(seed), *args, **kwargs)
+        return {name: np.asarray(x) for name, x in made.items() if np.size(x)}
+
+    return draw
+
+
+def _arguments(model: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """What the model was given, by the names of its parameters."""
+    try:
+        bound = inspect.signature(model).bind(*args, **kwargs)
+    except (TypeError, ValueError):  # a callable without a signature of its own
+        return dict(kwargs)
+    return dict(bound.arguments)
+
+
+def _same(given: Any, value: FloatArray) -> bool:
+    """Whether an argument holds the values of an observed site."""
+    try:
+        array = np.asarray(given)
+        return array.shape == value.shape and bool(np.array_equal(array, value, equal_nan=array.dtype.kind == "f"))
+    except (TypeError, ValueError):
+        return False

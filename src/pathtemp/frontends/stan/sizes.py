@@ -1,0 +1,88 @@
+"""Sizes of Stan data held against their declarations, before anything is compiled."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from pathtemp.errors import InputError
+from pathtemp.frontends.stan.canonical import split_top
+from pathtemp.frontends.stan.declarations import declared_shapes, is_declaration
+from pathtemp.frontends.stan.program import Program
+from pathtemp.frontends.stan.source import without_comments
+
+_OPERATORS: dict[type[ast.operator], Callable[[int, int], int]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+}
+
+
+def check_sizes(values: Mapping[str, Any], program: Program) -> None:
+    """Raise where data are of another size than declared; sizes that only Stan can compute are left to it.
+
+    Parameters
+    ----------
+    values
+        Data by name, as JSON has them.
+    program
+        The program that declares them.
+    """
+    if "data" not in program.blocks:
+        return
+    known = {name: int(x) for name, x in values.items() if isinstance(x, int)}
+    for statement in split_top(without_comments(program.body("data")), ";"):
+        if not is_declaration(statement.strip()):
+            continue
+        for name, declared in declared_shapes(statement.strip()):
+            if name in values and not isinstance(values[name], dict):
+                _check_one(name, values[name], declared, known, program)
+
+
+def _check_one(name: str, value: Any, declared: tuple[str, ...], known: Mapping[str, int], program: Program) -> None:
+    sizes = [size_of(text, known) for text in declared]
+    negative = [text for text, size in zip(declared, sizes, strict=True) if size is not None and size < 0]
+    if negative:
+        raise InputError(f"{_where(name, program)} cannot have the size {negative[0]} = {size_of(negative[0], known)}")
+    found = np.shape(value)
+    # An empty array may be written as [] whatever its other sizes are; tuples and complex numbers have more axes.
+    if len(found) != len(sizes) or 0 in found:
+        return
+    if any(size not in (None, there) for size, there in zip(sizes, found, strict=True)):
+        wanted = ", ".join(
+            text if size is None or text.strip() == str(size) else f"{text.strip()} = {size}"
+            for text, size in zip(declared, sizes, strict=True)
+        )
+        raise InputError(
+            f"{_where(name, program)} is declared with size ({wanted}), and data has ({', '.join(map(str, found))})"
+        )
+
+
+def size_of(text: str, known: Mapping[str, int]) -> int | None:
+    """The integer that an expression of data is; None where it takes more than sums and products.
+
+    >>> size_of("2 * N + 1", {"N": 3}), size_of("sum(n)", {}), size_of("M", {})
+    (7, None, None)
+    """
+    try:
+        return _value(ast.parse(text.strip(), mode="eval").body, known)
+    except (SyntaxError, LookupError, TypeError, ValueError):
+        return None
+
+
+def _value(node: ast.expr, known: Mapping[str, int]) -> int:
+    if isinstance(node, ast.Constant) and type(node.value) is int:
+        return node.value
+    if isinstance(node, ast.Name):
+        return known[node.id]
+    if isinstance(node, ast.BinOp):
+        return _OPERATORS[type(node.op)](_value(node.left, known), _value(node.right, known))
+    raise TypeError("an expression that only Stan can compute")
+
+
+def _where(name: str, program: Program) -> str:
+    return f"{program.find(name, 'data')}: the data variable {name!r}"
