@@ -131,7 +131,10 @@ def _evidence(caller: str, fits: Mapping[str, Fit]) -> tuple[FloatArray, FloatAr
     pairs = {name: fit.log_constant for name, fit in fits.items()}
     for name, pair in pairs.items():
         if not np.isfinite(pair.value):
-            raise InputError(f"{caller}: the log evidence of {name!r} is {pair.value}; run it for longer")
+            raise InputError(
+                f"{caller}: the log evidence of {name!r} is not known: no chain made a round trip, or it is not finite; "
+                "run it for longer, or see the warnings of the fit"
+            )
     return np.array([pair.value for pair in pairs.values()]), np.array([pair.se for pair in pairs.values()])
 
 
@@ -147,14 +150,9 @@ def _log_weights(names: list[str], weights: Mapping[str, float] | None) -> Float
 
 def _warn(caller: str, fits: Mapping[str, Fit]) -> None:
     """Say, once each, what the numbers cannot be trusted for."""
-    unnormalised = [name for name, fit in fits.items() if not fit.is_evidence]
-    if unnormalised:
-        warnings.warn(
-            f"{caller}: log z of {', '.join(unnormalised)} may not be an evidence: the base is only a density and may "
-            "not be normalised, or the prior is improper and adds a constant of its own; compare only models "
-            "whose priors are proper and normalised",
-            stacklevel=3,
-        )
+    for name, fit in fits.items():
+        if not fit.is_evidence:
+            warnings.warn(f"{caller}: {name} may not be compared: {fit.why_no_evidence}", stacklevel=3)
     vague = {name: variable for name, fit in fits.items() if (variable := _vague(fit))}
     if vague:
         which = ", ".join(f"{variable!r} of {name}" for name, variable in vague.items())

@@ -12,6 +12,7 @@ import numpy as np
 
 from pathtemp._types import FloatArray
 from pathtemp.api.arguments import a_kind_of, interval_of, positive_number, shown
+from pathtemp.api.given import model_only
 from pathtemp.engines.driver import carry_out, new_checkpoint
 from pathtemp.engines.path.chains import check_budget
 from pathtemp.engines.path.margin import MarginEngine
@@ -94,7 +95,8 @@ def divide_and_conquer(
     model
         A model from a front end, or ``pt.Model``. Its base serves only to start the chains.
     margin
-        A parameter by name, ``"tau"``, an element, ``"theta[3]"`` (counted from 0) or ``"theta[label]"``, or a
+        A parameter by name, ``"tau"``, an element, ``"theta[3]"`` (counted from 1 in Stan, from 0
+        elsewhere) or ``"theta[label]"``, or a
         ``pt.Margin`` with a function of the parameters and its inverse. Of a list each is run in turn, from the
         posterior draws of the one before, and a dict of fits comes back.
     target_marginal
@@ -132,8 +134,7 @@ def divide_and_conquer(
     >>> bool(abs(sd.value - 3.0) < 6 * sd.se < 0.5), bool(abs(tail.value - 0.0228) < 6 * tail.se < 0.02)
     (True, True)
     """
-    if not isinstance(model, Model):
-        raise InputError(f"model: expected a model from a front end, or a pt.Model, got a {type(model).__name__}")
+    model = model_only(model)
     a_kind_of("settings", settings, (Settings, PaperSettings), "pt.settings.DEFAULT, pt.settings.PAPER or a copy")
     budget = None if budget is None else positive_number("budget", budget, "number of gradient evaluations")
     changed: Settings | PaperSettings = settings if chains is None else settings.replace(chains=chains)

@@ -13,18 +13,20 @@ import numpy as np
 
 from pathtemp._types import Array
 from pathtemp.api import divide
+from pathtemp.api.given import model_only
 from pathtemp.api.path_sample import check_path
 from pathtemp.engines.default.engine import TemperEngine, TemperPlan
-from pathtemp.engines.driver import go_on
+from pathtemp.engines.driver import Driver, go_on, restored
 from pathtemp.engines.paper.engine import PaperEngine, PaperPlan
 from pathtemp.engines.path.function import FunctionEngine
 from pathtemp.engines.path.plans import MarginPlan, PathPlan
-from pathtemp.engines.progress import Progress, display
+from pathtemp.engines.progress import Progress, Silent, display
 from pathtemp.engines.protocol import Engine
 from pathtemp.errors import InputError
-from pathtemp.io.checkpoint import place_of, read_last
+from pathtemp.io.checkpoint import place_of, read_last, unpacked
 from pathtemp.io.found_base import with_kept_cover
-from pathtemp.io.rebuild import rebuilt
+from pathtemp.io.printable import printable
+from pathtemp.io.rebuild import COMMAND_LINE, rebuilt
 from pathtemp.kernels.compilation import use_compilation_cache
 from pathtemp.model.model import Model, the_model
 from pathtemp.paths.function import LogPath
@@ -97,6 +99,27 @@ def resume(
         engine = _engine(plan, whole, margin, target_marginal)
     _warn_of_versions(record["model"]["versions"], library_versions())
     return go_on(engine, record, whole, shown, place)
+
+
+def brought_back(content: bytes, model: Any) -> Driver:
+    """The run of a fit that was loaded or unpickled, with its model given again; None where the content holds it."""
+    record = unpacked(content)
+    plan = record["plan"]
+    if isinstance(plan, PathPlan) or (isinstance(plan, MarginPlan) and not plan.by_name):
+        raise InputError(
+            "extend: of a run along a function only the fit in memory goes on; use checkpoint= and pt.resume"
+        )
+    use_compilation_cache()
+    recipe = record["model"].get("recipe")
+    if model is None and (recipe is None or recipe["of"] == COMMAND_LINE):
+        name = printable(str(record["model"]["name"]))
+        raise InputError(
+            f"extend: {name} was made in Python, of which a file holds nothing; give it: extend(model, ...)"
+        )
+    given = rebuilt(record["model"], progress=False) if model is None else model_only(model)
+    _check_dim(record["model"], given)
+    whole = given if isinstance(plan, MarginPlan) else with_kept_cover(given, record["model"])
+    return restored(_engine(plan, whole, None, None), record, whole, Silent())
 
 
 def _path_engine(plan: PathPlan, log_q: LogPath | None, args: tuple[Any, ...]) -> FunctionEngine:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from pathtemp._types import Array, FloatArray
 from pathtemp.api.arguments import a_kind_of, finite_array, positive_number, whole_number
+from pathtemp.api.given import check_nothing_else, init_points, made_model
 from pathtemp.engines.default.effort import settled_effort, work_of
 from pathtemp.engines.default.engine import FEWEST_ROUNDS, MOST_GRADIENTS, TemperEngine, TemperPlan
 from pathtemp.engines.default.modes import LEAST_SEARCH
@@ -34,8 +36,9 @@ MOST_NUMBERS = 5_000_000
 
 
 def temper(
-    model: Model | None = None,
-    *,
+    model: Any = None,
+    *args: Any,
+    data: Any = None,
     target: Callable[[Any], Array] | None = None,
     base: Any = None,
     dim: int | None = None,
@@ -44,23 +47,31 @@ def temper(
     budget: float | None = None,
     seed: int = 0,
     modes: Literal["auto", "off"] | ArrayLike = "auto",
+    init: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
     settings: Settings | PaperSettings = DEFAULT,
     progress: bool | Progress = True,
     checkpoint: str | os.PathLike[str] | None = None,
+    **kwargs: Any,
 ) -> Fit:
     """Sample a target that ordinary samplers get stuck in, by tempering it continuously from a base.
 
     Parameters
     ----------
     model
-        A model from a front end (``pt.from_stan``, ``pt.from_pymc``, ``pt.from_numpyro``), or give ``target`` and
-        ``base``.
+        A PyMC model, a NumPyro function, or a Stan program, by its file or its text; or what a front end has made of
+        one (``pt.from_stan``, ``pt.from_pymc``, ``pt.from_numpyro``). Or give ``target`` and ``base``.
+    args, kwargs
+        What a NumPyro function takes: ``pt.temper(regression, x, y=y)``. Where its arguments have the names of those
+        below, use ``pt.from_numpyro``.
+    data
+        Of a Stan program: a dict or a JSON file.
     target
         Log density, not necessarily normalised, of what ``base`` is made of: an array, or a dict of arrays by name.
     base
         What the path starts from: ``pt.normal(...)``, a NumPyro or other distribution with ``log_prob`` and
         ``sample``, a dict of distributions by name, or ``pt.function_base(...)``. It should be wider than the target
-        and cover its modes; the prior is a natural choice.
+        and cover its modes; the prior is a natural choice. With a model that is no ``pt.Model`` yet, what its front end
+        takes as base.
     dim
         Without a base: the length of the flat vector that ``target`` takes. A wide base is then built from the modes
         that ascents around the origin find, with a warning how far they looked. The same is done for a model that
@@ -79,6 +90,8 @@ def temper(
         the path from a mixture of them and the base where that is measured to shorten it; "off" does not.
         Points (n, dim) on the unconstrained scale, near modes that you know of, are further starts of that search.
         The paper's engine never does.
+    init
+        The same by name: a dict of values by parameter, on the constrained scale, or a list of such.
     settings
         ``pt.settings.DEFAULT``, or ``pt.settings.PAPER`` for the paper's own engine.
     progress
@@ -101,13 +114,21 @@ def temper(
     """
     began, word = time.perf_counter(), seed_word(seed)
     budget, draws, chains = checked_how(settings, budget=budget, draws=draws, chains=chains)
-    given = the_model("temper", model, target, base, dim)
-    hints = _hints(modes, given.dim)
     shown = display(progress)
+    if model is not None and not isinstance(model, Model) and target is None and dim is None:
+        how: dict[str, Any] = {"seed": word, "progress": bool(progress), "known": TAKEN}
+        model, base = made_model(model, args, kwargs, data=data, base=base, **how), None
+    else:
+        check_nothing_else(args, kwargs | ({} if data is None else {"data": data}), TAKEN)
+    given = the_model("temper", model, target, base, dim)
+    _check_likelihood(given)
+    hints = _hints(modes, init, given)
     place = None if checkpoint is None else new_checkpoint(checkpoint)
     use_compilation_cache()
     settings = settings if chains is None else settings.replace(chains=chains)
     if isinstance(settings, PaperSettings):
+        if init is not None:
+            raise InputError("init: the paper's engine starts from draws of the base; leave it out")
         return _by_the_paper(given, (seed, settings, draws, budget), shown, place)
     settings = settings if budget is None else settings.within(budget, given.dim)
     _check_budget(given, budget, settings, search=hints is not None)
@@ -129,6 +150,10 @@ def temper(
         engine.chains.counts = reference.counts
     engine.seconds["start"] = time.perf_counter() - began
     return carry_out(engine, plan, whole, shown, place)
+
+
+TAKEN = frozenset(inspect.signature(temper).parameters)
+"""Names of its arguments, one of which may be meant by another."""
 
 
 def _by_the_paper(
@@ -168,8 +193,26 @@ def _check_budget(model: Model, budget: float | None, settings: Settings, *, sea
         )
 
 
-def _hints(modes: Literal["auto", "off"] | ArrayLike, dim: int) -> FloatArray | None:
+def _check_likelihood(model: Model) -> None:
+    """Raise where a model observes nothing: its front end gives it one density for both ends."""
+    if model.log_base is model.log_target:
+        raise InputError(
+            f"model: {model.name} observes no data, so that its posterior is its prior; give it data, or a base= other "
+            "than the prior to temper from"
+        )
+
+
+def _hints(modes: Literal["auto", "off"] | ArrayLike, init: Any, model: Model) -> FloatArray | None:
     """Points (n, dim) from which modes are looked for besides; None not to look."""
+    points = _points(modes, model.dim)
+    if init is None:
+        return points
+    if points is None:
+        raise InputError('init: it is where modes are looked for, and modes="off" looks for none; leave one out')
+    return np.concatenate([points, init_points(init, model)])
+
+
+def _points(modes: Literal["auto", "off"] | ArrayLike, dim: int) -> FloatArray | None:
     if isinstance(modes, str):
         if modes not in ("auto", "off"):
             raise InputError(f'modes: it must be "auto", "off" or points (n, dim), and is {modes!r}')

@@ -122,6 +122,7 @@ def as_json(fit: Fit) -> dict[str, Any]:
         "warnings": fit.warnings,
         "log_z": _number(value),
         "log_z_se": _number(se),
+        "is_evidence": fit.is_evidence,
         "normalised_base": fit.exact_base,
         "round_trips": diagnostics.tours,
         "khat": _number(diagnostics.khat),

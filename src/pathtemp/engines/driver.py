@@ -6,6 +6,7 @@ run is over. Records, progress, interrupts, checkpoints, resuming and extending 
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -23,7 +24,10 @@ from pathtemp.model.inputs import naming
 from pathtemp.model.model import Model
 from pathtemp.result.fit import Fit
 from pathtemp.result.run import Check, RoundRecord
+from pathtemp.result.summary import with_error
 from pathtemp.verdict.travel import check_finished
+
+log = logging.getLogger("pathtemp")
 
 SPARE = 1.1
 """Rounds that must fit into what is left for one to begin: trajectories are random, so one may cost a little more."""
@@ -60,17 +64,26 @@ class Driver:
         Who is told.
     keep
         Called with the state after every round; None where nothing is kept.
+    plan
+        What was asked for, from which the engine can be made again.
     """
 
     def __init__(
-        self, engine: Engine, schedule: Schedule, *, model: Model, progress: Progress, keep: Keep | None = None
+        self,
+        engine: Engine,
+        schedule: Schedule,
+        *,
+        model: Model,
+        progress: Progress,
+        keep: Keep | None = None,
+        plan: Any = None,
     ) -> None:
         self.engine, self.schedule, self.progress = engine, schedule, progress
         self.history: list[RoundRecord] = []
         self.prepared = self.frozen = self.burnt_in = False
         self.adapted = 0
         self.kept_back = 0.0
-        self._model, self._keep = model, keep
+        self._model, self._keep, self._plan = model, keep, plan
         self._interrupts = Interrupts()
 
     def carry_out(self) -> Fit:
@@ -101,6 +114,13 @@ class Driver:
             self._keep_back()
         return self._fit_after_rounds()
 
+    def record(self) -> dict[str, Any]:
+        """All that it takes to go on from here, but the model: what a checkpoint holds."""
+        # Imported here, so that a run without a file knows nothing of them.
+        from pathtemp.io.writer import known_of
+
+        return {"plan": self._plan, "model": known_of(self._model), "state": state_of(self)}
+
     def note(self, line: Line) -> None:
         """Add a line to the history."""
         curve = line.curve
@@ -116,6 +136,14 @@ class Driver:
         )
         self.history.append(record)
         self._thin_curves()
+        log.info(
+            "%s: %s after %d gradients, log z %s, %d round trips",
+            self._model.name,
+            record.phase,
+            record.gradients,
+            with_error(record.log_z, record.log_z_se),
+            record.tours,
+        )
         self.progress.round(record)
 
     def _thin_curves(self) -> None:
@@ -255,16 +283,22 @@ def carry_out(engine: Engine, plan: Any, model: Model, progress: Progress, place
     """The fit of a new run, with a checkpoint at ``place`` where there is one; ``plan`` says what was asked for."""
     keep = None if place is None else _writer(place, plan, model)
     schedule = engine.schedule(plan.budget)
-    return Driver(engine, schedule, model=model, progress=progress, keep=keep).carry_out()
+    return Driver(engine, schedule, model=model, progress=progress, keep=keep, plan=plan).carry_out()
 
 
 def go_on(engine: Engine, record: Mapping[str, Any], model: Model, progress: Progress, place: Path) -> Fit:
     """The fit of a run that goes on from the ``record`` of its checkpoint at ``place``."""
+    return restored(engine, record, model, progress, _writer(place, record["plan"], model)).carry_out()
+
+
+def restored(
+    engine: Engine, record: Mapping[str, Any], model: Model, progress: Progress, keep: Keep | None = None
+) -> Driver:
+    """The run of a record, where it stood."""
     plan = record["plan"]
-    keep = _writer(place, plan, model)
-    driver = Driver(engine, engine.schedule(plan.budget), model=model, progress=progress, keep=keep)
+    driver = Driver(engine, engine.schedule(plan.budget), model=model, progress=progress, keep=keep, plan=plan)
     restore(driver, record["state"])
-    return driver.carry_out()
+    return driver
 
 
 def _writer(place: Path, plan: Any, model: Model) -> Keep:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import signal
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
+
+log = logging.getLogger("pathtemp")
 
 
 class Stopped(Exception):
@@ -50,4 +52,4 @@ class Interrupts:
         if self._asked or not self._any_round:
             raise KeyboardInterrupt
         self._asked = True
-        print("\nstopping after this round; press Ctrl-C again to stop at once", file=sys.stderr)
+        log.warning("stopping after this round; press Ctrl-C again to stop at once")

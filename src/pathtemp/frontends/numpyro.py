@@ -20,6 +20,9 @@ from pathtemp.model.model import Model, Pointwise, Predictive
 BATCH = 1024
 """Draws whose deterministics are computed at once."""
 
+MOST_REASON = 120
+"""Characters of an error of the user's function that are repeated."""
+
 Trace = dict[str, dict[str, Any]]
 
 
@@ -68,7 +71,17 @@ def from_numpyro(model: Callable[..., Any], *args: Any, base: Any = None, **kwar
             f"{type(model).__name__}{where_to(model)}"
         )
     is_program = callable(base) and not isinstance(base, numpyro.distributions.Distribution)
-    return to_model(_program(model, args, kwargs), _program(base, args, kwargs) if is_program else base)
+    try:
+        return to_model(_program(model, args, kwargs), _program(base, args, kwargs) if is_program else base)
+    except (jax.errors.ConcretizationTypeError, jax.errors.NonConcreteBooleanIndexError) as error:
+        raise InputError(
+            f"from_numpyro: {_called(model)} decides by the value of a site, which JAX cannot trace; use jnp.where, or "
+            "numpyro.contrib.control_flow.cond"
+        ) from error
+
+
+def _called(model: Any) -> str:
+    return str(getattr(model, "__name__", type(model).__name__))
 
 
 def _program(model: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Program:
@@ -117,7 +130,7 @@ def _program(model: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str,
 
     improper, observed = _improper(latent), {name: trace[name]["value"] for name in _observed(trace)}
     return Program(
-        name=getattr(model, "__name__", "model"),
+        name=_called(model),
         layout=layout,
         log_prior=_density(prior, trace, args, kwargs, layout, bool(discrete)),
         log_joint=_density(seeded, trace, args, kwargs, layout, bool(discrete)),
@@ -148,7 +161,13 @@ def _prior_trace(model: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[
     from numpyro import handlers
     from numpyro.infer.initialization import init_to_sample
 
-    return _trace(handlers.substitute(handlers.seed(model, 0), substitute_fn=init_to_sample), args, kwargs)
+    try:
+        return _trace(handlers.substitute(handlers.seed(model, 0), substitute_fn=init_to_sample), args, kwargs)
+    except (InputError, NotImplementedError):
+        raise
+    except Exception as error:  # whatever goes wrong inside the user's function
+        reason = f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"[:MOST_REASON]
+        raise InputError(f"from_numpyro: {_called(model)} fails with the arguments given ({reason})") from error
 
 
 def _transform(site: dict[str, Any]) -> Any:

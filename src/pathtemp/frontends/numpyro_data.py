@@ -40,15 +40,31 @@ def predictive_draws(
     """New values of the observed sites at constrained draws, with the arguments that the model was given."""
 
     def draw(draws: Mapping[str, FloatArray], seed: int) -> dict[str, FloatArray]:
-        from numpyro import handlers
         from numpyro.infer import Predictive
 
         rows = {name: jnp.asarray(x) for name, x in draws.items()}
-        free = Predictive(handlers.uncondition(model), posterior_samples=rows, return_sites=list(names))
+        free = Predictive(_unobserved(model), posterior_samples=rows, return_sites=list(names))
         made = free(jax.random.key(seed), *args, **kwargs)
         return {name: np.asarray(x) for name, x in made.items() if np.size(x)}
 
     return draw
+
+
+def _unobserved(model: Callable[..., Any]) -> Callable[..., Any]:
+    """The model with its observed sites drawn, each in the shape of what it observed."""
+    from numpyro.primitives import Messenger
+
+    class Unobserved(Messenger):  # type: ignore[misc]
+        def process_message(self, msg: dict[str, Any]) -> None:
+            if msg["type"] != "sample" or not msg["is_observed"] or not np.size(msg["value"]):
+                return
+            law = msg["fn"]
+            # A distribution of one number may observe many.
+            shape = jnp.shape(msg["value"])
+            batch = jnp.broadcast_shapes(law.batch_shape, shape[: len(shape) - law.event_dim])
+            msg["fn"], msg["value"], msg["is_observed"] = law.expand(batch), None, False
+
+    return Unobserved(model)
 
 
 def _arguments(model: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:

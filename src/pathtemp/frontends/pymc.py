@@ -143,7 +143,10 @@ def _improper(model: pm.Model) -> str:
 
 def _layout(model: pm.Model, names: Sequence[str]) -> Layout:
     """Unconstrained shapes, and the dims and coords of the variables that draws will have."""
-    known = model.eval_rv_shapes()
+    try:
+        known = model.eval_rv_shapes()
+    except AssertionError:  # PyMC 5.28, once pm.sample_posterior_predictive has seen the model's data
+        known = {name: np.shape(x) for name, x in model.initial_point().items()}
     shapes = {rv.name: tuple(int(n) for n in known[model.rvs_to_values[rv].name]) for rv in model.free_RVs}
     from pathtemp.frontends.pymc_data import dims_of
 

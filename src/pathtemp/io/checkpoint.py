@@ -17,7 +17,7 @@ from pathtemp.io.atomic import write_whole
 from pathtemp.io.codec import decode, encode
 from pathtemp.io.persistent import storable_classes
 from pathtemp.io.printable import printable
-from pathtemp.io.sealed import first_line, seal, unseal
+from pathtemp.io.sealed import first_line, seal, unseal, unseal_bytes
 from pathtemp.io.typed import check_type
 
 IN_FOLDER = "checkpoint.nc"
@@ -61,7 +61,7 @@ def new_place(path: str | os.PathLike[str]) -> Path:
 
 def write(place: Path, record: Mapping[str, Any]) -> None:
     """Write a record of plain values, arrays and the classes that a checkpoint may hold; OSError where it cannot."""
-    write_whole(place, _pack(record), before=before(place))
+    write_whole(place, packed(record), before=before(place))
 
 
 def read_last(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -83,15 +83,21 @@ def read_last(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 def read(place: Path) -> dict[str, Any]:
     """The record of one file; InputError with a sentence where it is not whole, or none of ours."""
-    parts = unseal(place, "checkpoint", "resume")
+    return _record(unseal(place, "checkpoint", "resume"), printable(str(place)))
+
+
+def unpacked(content: bytes) -> dict[str, Any]:
+    """The record of the bytes that :func:`packed` made."""
+    return _record(unseal_bytes(content, "the run of this fit", "checkpoint", "extend"), "the run of this fit")
+
+
+def _record(parts: Mapping[str, np.ndarray], name: str) -> dict[str, Any]:
     try:
         vectors = {name: x.view(np.dtype(name)) for name, x in parts.items() if name != RECORD}
         record: dict[str, Any] = decode(parts[RECORD].tobytes().decode(), vectors, storable_classes())
         _check(record)
     except Exception as error:
-        raise InputError(
-            f"resume: {printable(str(place))} cannot be read by this version of pathtemp ({first_line(error)})"
-        ) from error
+        raise InputError(f"resume: {name} cannot be read by this version of pathtemp ({first_line(error)})") from error
     return record
 
 
@@ -108,7 +114,7 @@ def _check(record: Mapping[str, Any]) -> None:
         raise TypeError("it has no state")
 
 
-def _pack(record: Mapping[str, Any]) -> bytes:
+def packed(record: Mapping[str, Any]) -> bytes:
     """The file as bytes. Made in memory: HDF5 does not survive a disk that is full half way."""
     import h5netcdf
 

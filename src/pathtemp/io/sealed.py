@@ -87,8 +87,11 @@ def _places(netcdf: bytes | memoryview, arrays: Mapping[str, np.ndarray]) -> dic
 
 def unseal(place: Path, kind: str, caller: str) -> dict[str, np.ndarray]:
     """The arrays of a whole file of ``kind``; InputError with a sentence, begun by ``caller``, for any other file."""
-    content = read_plain(place, caller)
-    name = printable(str(place))
+    return unseal_bytes(read_plain(place, caller), printable(str(place)), kind, caller)
+
+
+def unseal_bytes(content: bytes, name: str, kind: str, caller: str) -> dict[str, np.ndarray]:
+    """The same of the bytes of a file, which messages call ``name``."""
     found = _SEAL.fullmatch(content[-SEAL_BYTES:]) if len(content) >= SEAL_BYTES else None
     if found is None:
         raise InputError(f"{caller}: {name} {_unsealed(content)}")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
+from pathtemp.api.given import model_only
 from pathtemp.errors import InputError
 from pathtemp.io.atomic import new_file, write_whole
 from pathtemp.io.codec import decode, encode
@@ -17,13 +19,16 @@ from pathtemp.io.escape import escape, unescape_names
 from pathtemp.io.printable import printable
 from pathtemp.io.sealed import first_line, seal, unseal
 from pathtemp.io.typed import check_type
+from pathtemp.model.model import Model
 from pathtemp.result.arviz import own_groups
+from pathtemp.result.draws import stored_name
 from pathtemp.result.fit import Fit
+from pathtemp.result.kept_run import KeptRun, content_of
 from pathtemp.result.margin_fit import MARGIN, MarginFit, with_margin
 
 OWN_GROUP = "pathtemp"
 DATA = ("observed_data", "constant_data")
-RECORD = "record"
+RECORD, RUN = "record", "run"
 IN_RECORD = (
     *("log_z", "diagnostics", "history", "counts", "seconds", "settings"),
     *("seed", "name", "exact_base", "about_base", "known_evidence", "remedy", "base_is_prior"),
@@ -45,18 +50,38 @@ def save(fit: Fit, path: str | os.PathLike[str]) -> None:
         raise OSError(error.errno, reason) from error
 
 
-def load(path: str | os.PathLike[str]) -> Fit:
-    """Read a fit that :func:`save` wrote; it has everything but its model."""
+def load(path: str | os.PathLike[str], *, model: Model | None = None) -> Fit:
+    """Read a fit that :func:`save` wrote; it has everything but its model.
+
+    Parameters
+    ----------
+    path
+        The file.
+    model
+        The model that the run was of, from a front end, for what needs it: ``fit.extend``, ``fit.predict`` and the log
+        likelihoods of ``fit.to_arviz``.
+    """
     try:
         place = Path(path)
     except TypeError:
         raise InputError(f"load: path must be the name of a file, and is a {type(path).__name__}") from None
     arrays = unseal(place, "fit", "load")
     try:
-        return _fit(arrays)
+        fit = _fit(arrays)
     except Exception as error:
         reason = f"load: {printable(str(place))} is damaged, or of another version of pathtemp ({first_line(error)})"
         raise InputError(reason) from error
+    return fit if model is None else replace(fit, model=_checked(model, fit))
+
+
+def _checked(model: Model, fit: Fit) -> Model:
+    """The model where the fit can be of it."""
+    for name in model_only(model).layout.shapes:
+        if stored_name(fit.posterior, name) not in fit.posterior.data_vars:
+            raise InputError(
+                f"model: it has {name!r}, and the fit of {printable(fit.name)} does not; give its own model"
+            )
+    return model
 
 
 def _content(fit: Fit) -> bytes:
@@ -65,7 +90,9 @@ def _content(fit: Fit) -> bytes:
     tree = xr.DataTree.from_dict(groups)
     record = {name: getattr(fit, name) for name in IN_RECORD}
     text, vectors = encode({"fit": record, "groups": {name: _shape(data) for name, data in groups.items()}})
+    run = content_of(fit.continuation)
     own = {RECORD: np.frombuffer(text.encode("ascii"), np.uint8), **vectors}
+    own |= {} if run is None else {RUN: np.frombuffer(run, np.uint8)}
     tree.attrs = {"inference_library": "pathtemp", "created_at": fit.created_at}
     for node in tree.subtree:
         node.attrs = {name: _fixed(value) for name, value in node.attrs.items()}
@@ -112,6 +139,7 @@ def _fit(arrays: Mapping[str, np.ndarray]) -> Fit:
         path=named["path"],
         sample_stats=named["sample_stats"],
         data={name: named[name] for name in DATA if name in named},
+        continuation=KeptRun(own[RUN].tobytes()) if RUN in own else None,
         **{name: record[name] for name in IN_RECORD},
     )
     check_type(fit)

@@ -30,8 +30,7 @@ class Writer:
 
     def __init__(self, place: Path, plan: Any, model: Model) -> None:
         self._place, self._plan = place, plan
-        known = {"name": model.name, "dim": model.dim, "versions": library_versions(), "recipe": model.recipe}
-        self._model = known | cover_of(model)
+        self._model = known_of(model)
         self._failed = False
 
     def held(self) -> AbstractContextManager[None]:
@@ -54,3 +53,9 @@ class Writer:
             self._failed = True
         else:
             self._failed = False
+
+
+def known_of(model: Model) -> dict[str, Any]:
+    """What a file keeps of a model."""
+    known = {"name": model.name, "dim": model.dim, "versions": library_versions(), "recipe": model.recipe}
+    return known | cover_of(model)

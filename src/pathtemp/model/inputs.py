@@ -13,7 +13,7 @@ from pathtemp._types import FloatArray, LogDensity
 from pathtemp.errors import InfiniteDensity, InputError
 from pathtemp.io.printable import printable
 from pathtemp.model.bases import Automatic
-from pathtemp.model.evaluate import energies_of, exact_draws
+from pathtemp.model.evaluate import energies_of, exact_draws, values_of
 from pathtemp.model.model import Model
 from pathtemp.paths.geometric import GeometricPath
 from pathtemp.result.draws import draws_dataset
@@ -134,6 +134,7 @@ def _checked(model: Model, theta: FloatArray, path: GeometricPath) -> FloatArray
     if not base_ok.any():
         raise InputError(f"base: the log density is -inf or NaN at all {len(theta)} {where}")
     if not target_ok.any():
+        _explain_nan(model, values_of(path, theta)[:, 1])
         raise InputError(
             f"target: the log density is -inf or NaN at all {len(theta)} draws of the base; "
             "choose a base that covers the target"
@@ -146,6 +147,37 @@ def _checked(model: Model, theta: FloatArray, path: GeometricPath) -> FloatArray
         _check_proper(model, theta[base_ok], path)
     _check_support(theta, path)
     return energies
+
+
+def _explain_nan(model: Model, target: FloatArray) -> None:
+    """Raise with the cause where data hold NaN, or where the density is NaN everywhere."""
+    field = nan_in_data(model)
+    if field:
+        raise InputError(f"data: {field}, and the log density is -inf or NaN everywhere; leave those out, or mend them")
+    if np.isnan(target).all():
+        raise InputError(
+            f"target: the log density is NaN at all {len(target)} draws of the base; look for NaN in its data, or for "
+            "log or sqrt of negative numbers"
+        )
+
+
+def nan_in_data(model: Model) -> str:
+    """Which of the data hold NaN, in words; empty where none does.
+
+    >>> import xarray as xr
+    >>> from pathtemp.model.layout import Layout
+    >>> data = {"observed_data": xr.Dataset({"y": ("i", [1.0, np.nan])})}
+    >>> nan_in_data(Model(jnp.sum, jnp.sum, Layout({"x": (1,)}), data=data))
+    "'y' has NaN at 1 of 2 places, the first at 1"
+    """
+    for group in model.data.values():
+        for name, values in group.data_vars.items():
+            missing = np.isnan(np.asarray(values.values, float))
+            if missing.any():
+                first = ", ".join(str(int(i) + model.layout.first_index) for i in np.argwhere(missing)[0])
+                where = f", the first at {first}" if missing.ndim else ""
+                return f"{printable(str(name))!r} has NaN at {missing.sum()} of {missing.size} places{where}"
+    return ""
 
 
 def _check_proper(model: Model, theta: FloatArray, path: GeometricPath) -> None:

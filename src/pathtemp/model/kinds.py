@@ -35,6 +35,6 @@ def where_to(value: Any) -> str:
         "model": "; it is a model already, which pt.temper takes",
         "pymc": "; a PyMC model goes to pt.from_pymc",
         "stan": "; a Stan program goes to pt.from_stan",
-        "function": "; a NumPyro model goes to pt.from_numpyro, a log density to target= of pt.temper, with base=",
+        "function": "; a NumPyro model goes to pt.from_numpyro, a log density to target=",
         "": "",
     }[kind_of(value)]

@@ -12,7 +12,8 @@ from pathtemp._types import Array, FloatArray, LogDensity, Sampler, Variables
 from pathtemp.api.arguments import a_kind_of, shown, text, whole_number
 from pathtemp.errors import InputError
 from pathtemp.io.printable import printable
-from pathtemp.model.bases import Automatic, Base, as_base, flat_log_prob
+from pathtemp.model.bases import Automatic, Base, as_base, flat_log_prob, is_automatic
+from pathtemp.model.kinds import where_to
 from pathtemp.model.layout import Layout
 
 MOST_NAMES = 6
@@ -136,7 +137,7 @@ class Model:
     about: AboutBase | None = None
     data: Mapping[str, xr.Dataset] = field(default_factory=dict)
     predictive: Predictive | None = None
-    unconstrain: Callable[[Variables], Array] | None = None
+    unconstrain: Callable[[Variables], Array | FloatArray] | None = None
 
     def __post_init__(self) -> None:
         for name in ("log_base", "log_target"):
@@ -150,7 +151,7 @@ class Model:
         parts = [f"{name}{list(shape) if shape else ''}" for name, shape in self.layout.shapes.items()]
         some = ", ".join(parts[:MOST_NAMES]) + (", ..." if len(parts) > MOST_NAMES else "")
         base = self.base.text.partition("\n")[0]
-        return printable(f"<Model {self.name!r}: {self.dim} parameters, {some}; {base}>")
+        return printable(f"<Model {self.name!r}: {self.dim} parameter{'s' * (self.dim != 1)}, {some}; {base}>")
 
     @property
     def base(self) -> AboutBase:
@@ -211,7 +212,8 @@ def bridge(model_a: Model, model_b: Model, *, name: str = "") -> Model:
     """
     for which, given in (("model_a", model_a), ("model_b", model_b)):
         if not isinstance(given, Model):
-            raise InputError(f"{which}: expected a model from a front end, got a {type(given).__name__}")
+            kind = type(given).__name__
+            raise InputError(f"{which}: expected a model from a front end, got a {kind}{where_to(given)}")
     if dict(model_a.layout.shapes) != dict(model_b.layout.shapes):
         raise InputError(
             f"model_b: its parameters are {_described(model_b)}, and those of model_a {_described(model_a)}; a bridge "
@@ -241,7 +243,7 @@ def the_model(
     With ``dim`` the base is automatic.
     """
     if dim is not None:
-        if whole is not None or base is not None:
+        if whole is not None or not (base is None or is_automatic(base)):
             raise InputError("dim: it goes with target= alone, where there is no base; leave it out")
         if target is None:
             raise InputError(f"{where}: dim= needs target=")
@@ -253,11 +255,10 @@ def the_model(
         if target is not None or base is not None:
             raise InputError(f"{where}: give either a model, or target= and base=, not both")
         if not isinstance(whole, Model):
-            raise InputError(
-                f"model: expected a model from a front end, got a {type(whole).__name__}; "
-                "a log density goes to target=, with base="
-            )
+            raise InputError(f"model: expected a model from a front end, got a {type(whole).__name__}{where_to(whole)}")
         return whole
-    if target is None or base is None:
-        raise InputError(f"{where}: give a model, or both target= and base=")
+    if target is None:
+        raise InputError(f"{where}: give a model, or target= with base= or dim=")
+    if base is None or is_automatic(base):
+        raise InputError("base: target= alone does not say how many parameters it takes; give dim=, or a base")
     return model(target, base)

@@ -19,7 +19,7 @@ from pathtemp import seeds
 from pathtemp._types import FloatArray, LogDensity
 from pathtemp.errors import InputError
 from pathtemp.model.bases import Automatic
-from pathtemp.model.inputs import check_density, naming
+from pathtemp.model.inputs import check_density, naming, nan_in_data
 from pathtemp.model.model import Model
 from pathtemp.modes.ascent import LEG, BoolArray, ascend
 from pathtemp.modes.cover import Cover, CoverSampler, cover_of_law
@@ -259,8 +259,12 @@ def with_reference(model: Model, *, seed: int, budget: float | None = None) -> t
         return model, None
     check_density("target", model.log_target, model.dim)
     most = MOST_GRADIENTS if budget is None else float(np.clip(SHARE * budget, LEAST_GRADIENTS, MOST_GRADIENTS))
-    with naming(model):
-        found = reference(model.log_target, model.dim, seed=seed, most_gradients=most)
+    try:
+        with naming(model):
+            found = reference(model.log_target, model.dim, seed=seed, most_gradients=most)
+    except InputError as error:
+        field = nan_in_data(model)
+        raise error if not field else InputError(f"data: {field}; leave those out, or mend them") from None
     return with_cover(model, found.cover), found
 
 

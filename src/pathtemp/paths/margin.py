@@ -227,32 +227,33 @@ def _element(model: Model, name: str, flat: FloatArray) -> FloatArray:
     values = np.asarray(draws[head])
     if values.dtype.kind not in "fiub":
         raise InputError(f"margin: {head!r} is not a number")
-    shape = values.shape[1:]
+    shape, first = values.shape[1:], str(model.layout.first_index)
     if inside is None:
         if shape != ():
             raise InputError(
-                f"margin: {head!r} has shape {shape}; name one element, such as {head}[{', '.join('0' * len(shape))}]"
+                f"margin: {head!r} has shape {shape}; name one element, such as {head}[{', '.join(first * len(shape))}]"
             )
         return np.asarray(values, float)
     parts = [part.strip() for part in inside.split(",")]
     if len(parts) != len(shape):
         raise InputError(f"margin: {head!r} has shape {shape}, and {name!r} gives {len(parts)} indices")
     dims = model.layout.dims.get(head, ())
+    coords = model.layout.coords
     index = tuple(
-        _index(name, part, size, list(model.layout.coords.get(dims[axis], ())) if axis < len(dims) else [])
+        _index(name, part, size, list(coords.get(dims[axis], ())) if axis < len(dims) else [], int(first))
         for axis, (part, size) in enumerate(zip(parts, shape, strict=True))
     )
     at: Any = (slice(None), *index)
     return np.asarray(values[at], np.float64)
 
 
-def _index(name: str, part: str, size: int, labels: list[Any]) -> int:
+def _index(name: str, part: str, size: int, labels: list[Any], first: int) -> int:
     texts = [str(label) for label in labels]
     if part in texts:
         return texts.index(part)
-    if not re.fullmatch(r"-?\d+", part) or not -size <= int(part) < size:
-        raise InputError(f"margin: {name!r} has no index {part!r}; indices run from 0 to {size - 1}")
-    return int(part)
+    if not re.fullmatch(r"-?\d+", part) or not (first <= int(part) < size + first or -size <= int(part) < 0):
+        raise InputError(f"margin: {name!r} has no index {part!r}; indices run from {first} to {size + first - 1}")
+    return int(part) - first if int(part) >= 0 else int(part)
 
 
 def _function_margin(model: Model, margin: Margin, points: FloatArray) -> MarginPath:

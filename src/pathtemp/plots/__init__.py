@@ -7,6 +7,7 @@ every panel is also a function of a fit and an axes, which it makes where none i
 from __future__ import annotations
 
 from pathtemp.plots.figures import diagnose, plot
+from pathtemp.plots.marginals import marginals
 from pathtemp.plots.modes import mode_shares, pairs
 from pathtemp.plots.path import joint_path, log_z, marginal_a
 from pathtemp.plots.running import acceptance, hardness, history, tours
@@ -21,6 +22,7 @@ __all__ = [
     "joint_path",
     "log_z",
     "marginal_a",
+    "marginals",
     "mode_shares",
     "pairs",
     "plot",

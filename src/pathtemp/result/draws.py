@@ -83,6 +83,8 @@ def data_dataset(
     ('school',)
     """
     arrays = {str(name): np.asarray(x) for name, x in values.items() if _is_numeric(x)}
+    if not arrays:
+        return xr.Dataset()
     rows = {name: x[None] for name, x in arrays.items()}
     named = {name: d for name, d in (dims or {}).items() if name in rows and len(d) <= arrays[name].ndim}
     used = {d for names in named.values() for d in names}
@@ -126,6 +128,7 @@ def _dataset(
         check_conventions=False,  # more chains than draws is usual here
     )
     dataset.attrs.clear()
+    dataset = dataset.assign_coords({d: np.arange(n) for d, n in zip(SAMPLE_DIMS, sample, strict=True)})
     renamed = {new: name for name, new in free.items() if new != name}
     if renamed:
         dataset.attrs[RENAMED] = json.dumps(renamed)

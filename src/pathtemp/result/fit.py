@@ -23,8 +23,11 @@ from pathtemp.modes.table import Modes
 from pathtemp.result.arviz import installed_form, sample_stats, tree_of
 from pathtemp.result.curve import LogZ
 from pathtemp.result.draws import SAMPLE_DIMS, draws_dataset, stored_name
+from pathtemp.result.kept_run import KeptRun, kept_state, unpickled
+from pathtemp.result.predictive import predictions
 from pathtemp.result.run import Counts, Diagnostics, RoundRecord, Run
 from pathtemp.result.summary import Summary, summarise, with_error
+from pathtemp.seeds import seed_word
 from pathtemp.settings import LadderSettings, PaperSettings, Settings
 
 if TYPE_CHECKING:
@@ -96,7 +99,7 @@ class Fit:
     model
         The model, None after loading from a file.
     continuation
-        The run under way, with which :meth:`extend` goes on; None after loading from a file.
+        The run under way, with which :meth:`extend` goes on; None where it cannot.
     """
 
     posterior: xr.Dataset
@@ -161,11 +164,14 @@ class Fit:
             continuation=continuation,
         )
 
-    def extend(self, *, draws: int | None = None, budget: float | None = None) -> Fit:
+    def extend(self, model: Any = None, *, draws: int | None = None, budget: float | None = None) -> Fit:
         """Go on where the run stopped; the kernel stays as it is, and all frozen rounds count.
 
         Parameters
         ----------
+        model
+            Of a fit that was loaded or unpickled: the model that the run was of, as a front end gives it. A file holds
+            Stan programs, so that none is needed there.
         draws
             More target draws for each chain.
         budget
@@ -178,12 +184,17 @@ class Fit:
         check_more(draws, budget)
         if draws is None and budget is None:
             raise InputError("extend: give budget= in gradient evaluations, or draws= for each chain, or both")
-        if self.continuation is None or self.model is None:
-            raise InputError(
-                "extend: only a fit that is still in memory can go on, made by the default engine; "
-                "run pt.temper again with a larger budget"
-            )
-        return self.continuation.extend(draws=draws, budget=budget)
+        return self._going_on(model).extend(draws=draws, budget=budget)
+
+    def _going_on(self, model: Any) -> Continuing:
+        """The run under way."""
+        if self.continuation is None:
+            raise InputError("extend: this kind of run cannot go on; run it again with a larger budget")
+        if not isinstance(self.continuation, KeptRun):
+            if model is not None:
+                raise InputError("model: the fit has its own; only one that was loaded or unpickled needs it again")
+            return self.continuation
+        return self.continuation.with_model(self.model if model is None else model)
 
     @property
     def log_constant(self) -> LogEvidence:
@@ -270,11 +281,22 @@ class Fit:
             yes_or_no("log_likelihood", log_likelihood)
         return tree_of(self, log_likelihood)
 
-    def plot(self, **options: Any) -> Figure:
-        """The figure to look at first, see :func:`pathtemp.plots.plot`."""
-        from pathtemp.plots import plot
+    def predict(self, *, seed: int = 0) -> xr.Dataset:
+        """New data from the posterior predictive distribution, one set for each draw, over (chain, draw, ...).
 
-        return plot(self, **options)
+        PyMC and NumPyro models draw them with the data that they were given, as their own functions do. Of a Stan
+        program these are the generated quantities whose names end in ``_rep``, ``_pred``, ``_tilde`` or ``_new``.
+        """
+        return predictions(self, seed_word(seed))
+
+    def plot(self, *, var_names: str | Sequence[str] | None = None, **options: Any) -> Figure:
+        """The figure to look at first, see :func:`pathtemp.plots.plot`.
+
+        With ``var_names``, a row of histograms for each scalar of these variables: draws of the target and of the base.
+        """
+        from pathtemp.plots import marginals, plot
+
+        return plot(self, **options) if var_names is None else marginals(self, var_names=var_names, **options)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything but the model to a netCDF file, see :func:`pathtemp.io.storage.save`."""
@@ -287,6 +309,10 @@ class Fit:
         from pathtemp.report.page import write_report
 
         write_report(self, path)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled as it is saved: without its model, which is code, and with the state from which it can go on."""
+        return unpickled, (type(self), kept_state(self))
 
     def _repr_html_(self) -> str:
         from pathtemp.report.page import small

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
-from pathtemp.errors import InputError
 from pathtemp.io.escape import escape_names, unescape_names
 from pathtemp.io.printable import printable
 from pathtemp.result.fit import Fit, LogEvidence, check_more
@@ -53,18 +52,13 @@ class MarginFit(Fit):
         """Log of the integral of the target over all parameters, with its standard error."""
         return self.evidence if self.evidence is not None else LogEvidence(float("nan"), float("nan"))
 
-    def extend(self, *, draws: int | None = None, budget: float | None = None) -> MarginFit:
+    def extend(self, model: Any = None, *, draws: int | None = None, budget: float | None = None) -> MarginFit:
         """Go on where the run stopped, for ``budget`` more gradient evaluations; all frozen rounds count.
 
         Returns a new fit; this one stays as it is, but cannot be extended again.
         """
         check_more(draws, budget)
-        if self.continuation is None:
-            raise InputError(
-                "extend: only a fit that is still in memory can go on, made by the default engine; "
-                "run pt.divide_and_conquer again with a larger budget"
-            )
-        fit = self.continuation.extend(draws=draws, budget=budget)
+        fit = self._going_on(model).extend(draws=draws, budget=budget)
         assert isinstance(fit, MarginFit)
         return fit
 
@@ -116,11 +110,14 @@ class MarginFit(Fit):
         )
         return Summary(whole.verdict, whole.reasons, facts, whole.table, whole.elements)
 
-    def plot(self, **options: Any) -> Figure:
-        """The marginal, the walk along it and how the run went, see :func:`pathtemp.plots.margin.plot`."""
+    def plot(self, *, var_names: str | Sequence[str] | None = None, **options: Any) -> Figure:
+        """The marginal, the walk along it and how the run went, see :func:`pathtemp.plots.margin.plot`.
+
+        With ``var_names``, histograms of these variables, as for every fit.
+        """
         from pathtemp.plots.margin import plot
 
-        return plot(self, **options)
+        return plot(self, **options) if var_names is None else super().plot(var_names=var_names, **options)
 
 
 def with_margin(fit: Fit, groups: Mapping[str, xr.Dataset]) -> MarginFit:

@@ -145,6 +145,15 @@ class Instance:
             self._library.bs_rng_destruct(rng)
         return out, failures
 
+    def unconstrain(self, values: FloatArray) -> FloatArray:
+        """Unconstrained point of constrained parameters in Stan's order; InputError where one breaks its constraint."""
+        out, row = np.empty(self.dim), np.ascontiguousarray(values, dtype=np.float64)
+        try:
+            self._call(self._library.bs_param_unconstrain, self.pointer, _doubles(row), _doubles(out))
+        except StanError as error:
+            raise InputError(f"init: {' '.join(str(error).split()).removeprefix('Exception: ')[:120]}") from None
+        return out
+
     def translate(self, message: str) -> str:
         """A message with the user's file and line."""
         return message if self.source is None else self.source.translate(message)

@@ -7,13 +7,14 @@ import os
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import jax
 import numpy as np
 import xarray as xr
 
-from pathtemp._types import FloatArray, LogDensity, Sampler
+from pathtemp._types import FloatArray, LogDensity, Sampler, Variables
 from pathtemp.errors import InputError
 from pathtemp.frontends.stan.bridge import StanDensity
 from pathtemp.frontends.stan.data import Data, read_data
@@ -144,7 +145,19 @@ def from_stan(
         recipe=stan_recipe(opened, base=base, seed=seed, name=model_name),
         about=found.about,
         data=_data_groups(opened[0]),
+        unconstrain=partial(_unconstrain, target),
     )
+
+
+def _unconstrain(instance: Instance, values: Variables) -> FloatArray:
+    """Flat unconstrained vector of parameters by name; InputError where Stan refuses one."""
+    row = np.empty(len(instance.names()))
+    for variable in variables(instance.names()):
+        value = np.asarray(values[variable.name], dtype=float)
+        if value.shape != variable.shape:
+            raise InputError(f"init: {variable.name!r} has shape {variable.shape}, and the value {value.shape}")
+        row[list(variable.columns)] = value.ravel()
+    return instance.unconstrain(row)
 
 
 def _data_groups(opened: Opened) -> dict[str, xr.Dataset]:
