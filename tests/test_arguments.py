@@ -91,7 +91,36 @@ RUNS: Cases = [
     ("target", temper(base=None, dim=2, target=3)),
     *cases("target", temper, 3, "x"),
     ("model", lambda: pt.temper(3)),  # type: ignore[arg-type]
-    ("model", lambda: pt.temper(good)),  # type: ignore[arg-type]
+    ("model", lambda: pt.temper(good)),
+    *[("model", lambda x=x: pt.temper(x)) for x in ({"a": 1}, np.zeros(3), [MODEL], pt.Model)],
+    ("model", lambda: pt.temper(MODEL, 3)),
+    ("model", lambda: pt.temper(good, target=good, base=BASE)),
+    ("buget", lambda: pt.temper(MODEL, buget=1000)),
+    ("data", lambda: pt.temper(MODEL, data={})),
+    ("data", lambda: pt.temper(good, data={"N": 3})),
+    ("base", temper(base="auto")),
+    ("base", temper(base=None)),
+    ("temper", lambda: pt.temper()),
+    ("program", lambda: pt.from_stan(None)),
+    ("program", lambda: pt.from_stan(good)),
+    ("from_pymc", lambda: pt.from_pymc(good)),
+    ("from_pymc", lambda: pt.from_pymc("model.stan")),
+    ("from_numpyro", lambda: pt.from_numpyro(MODEL)),
+    ("from_numpyro", lambda: pt.from_numpyro("model.stan")),
+    ("from_numpyro", lambda: pt.from_numpyro(along)),
+    *[("log_base", lambda x=x: pt.Model(x, good, MODEL.layout)) for x in (3, None, "x")],
+    ("log_target", lambda: pt.Model(good, 4, MODEL.layout)),  # type: ignore[arg-type]
+    ("layout", lambda: pt.Model(good, good, 5)),  # type: ignore[arg-type]
+    *[
+        ("init", lambda x=x: pt.temper(MODEL, init=x))
+        for x in (
+            *(3, "x", [], [3], {"mu": 0.0}),
+            *({"mu": x, "theta": [0.0, 0.0, 0.0], "tau": 1.0} for x in (NAN, "a", [1.0, 2.0])),
+            {"mu": 0.0, "theta": [0.0, 0.0, 0.0], "tau": -1.0},
+        )
+    ],
+    ("init", lambda: pt.temper(MODEL, init={"mu": 0.0, "theta": [0.0] * 3, "tau": 1.0}, modes="off")),
+    ("init", lambda: pt.temper(MODEL, init={"mu": 0.0, "theta": [0.0] * 3, "tau": 1.0}, settings=pt.settings.PAPER)),
     *cases("model", margin, 3, good, None),
     *cases("margin", margin, 3, [], [3], None),
     *cases("interval", margin, (2.0, 1.0), "ab", (0.1, NAN), 3, (1.0,), (1, 2, 3)),
@@ -114,6 +143,11 @@ FITS: Cases = [
     ("extend", lambda: cauchy_fit().extend()),
     ("extend", lambda: cauchy_fit().extend(budget=1000)),
     *[("rows", lambda x=x: cauchy_fit().summary(rows=x)) for x in (-1, 2.5, "x")],
+    *[("var_names", lambda x=x: cauchy_fit().summary(var_names=x)) for x in ("mu", ["thet"], [3])],
+    ("var_names", lambda: cauchy_fit().plot(var_names=["mu"])),
+    ("predict", lambda: cauchy_fit().predict()),
+    ("model", lambda: pt.divide_and_conquer("model.stan", margin="tau")),  # type: ignore[call-overload]
+    ("model_a", lambda: pt.bridge("model.stan", MODEL)),  # type: ignore[arg-type]
     *[("lam", lambda x=x: cauchy_fit().log_z(x)) for x in (2.0, -0.1, NAN, "x", [0.5, 2.0], None)],
     *[("lam", lambda x=x: cauchy_fit().log_z.se(x)) for x in (2.0, NAN)],
     ("log_likelihood", lambda: cauchy_fit().to_arviz(log_likelihood="yes")),  # type: ignore[arg-type]
@@ -221,7 +255,15 @@ def test_a_wrong_argument_is_one_sentence(name: str, call: Callable[[], Any]) ->
 
 def test_what_is_right_is_let_through() -> None:
     """The table can fail: the same calls with nothing wrong come as far as compiling."""
-    for call in (temper(), margin(), path(), temper(chains=np.int64(8), budget=np.float32(1e5), draws=jnp.int32(4))):
+    init = {"mu": 0.0, "theta": [0.0, 1.0, 2.0], "tau": 2.0}
+    straight = [lambda: pt.temper(MODEL, init=init), lambda: pt.temper(MODEL, init=[init, init], progress=False)]
+    for call in (
+        *straight,
+        temper(),
+        margin(),
+        path(),
+        temper(chains=np.int64(8), budget=np.float32(1e5), draws=jnp.int32(4)),
+    ):
         with pytest.raises(AssertionError, match="compiling began"):
             call()
     assert cauchy_fit().log_z(np.array([0.0, 1.0 + 1e-12])).shape == (2,)

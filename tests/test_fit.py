@@ -57,10 +57,10 @@ def test_verdict_and_warnings_are_those_of_the_checks(fit):
 def test_the_arviz_tree_has_its_groups_and_can_be_summarised(fit):
     from arviz_stats import rhat
 
-    tree = fit.to_arviz()
-    assert set(tree.children) == {"posterior", "prior", "sample_stats"}
+    tree = fit.to_datatree()
+    assert set(tree.children) == {"posterior", "base", "sample_stats", "path"}
     xr.testing.assert_identical(tree["posterior"].to_dataset(), fit.posterior)
-    xr.testing.assert_identical(tree["prior"].to_dataset(), fit.base)
+    xr.testing.assert_identical(tree["base"].to_dataset(), fit.base)
     assert tree.attrs["inference_library"] == "pathtemp"
     assert tree.attrs["log_marginal_likelihood"] == fit.log_marginal_likelihood.value
     # Of exact draws, sixteen half chains of 50: the square exceeds 1 by a fiftieth of chi2(15) / 15, a tenth at most.
@@ -69,7 +69,7 @@ def test_the_arviz_tree_has_its_groups_and_can_be_summarised(fit):
 
 def test_names_with_a_slash_can_stand_in_a_tree():
     names = ("scope/mu", "scope%2Fmu", "tau")
-    tree = fit_of(odd_model(names)).to_arviz()
+    tree = fit_of(odd_model(names)).to_datatree()
     assert list(tree["posterior"].data_vars) == ["scope%2Fmu", "scope%252Fmu", "tau"]
 
 
@@ -102,7 +102,7 @@ def test_the_summary_has_the_numbers(fit):
 
 def test_the_summary_says_when_the_base_is_not_normalised():
     text = str(fit_of(odd_model(exact_base=False)).summary())
-    assert "log z, base not normalised" in text
+    assert "log constant of the kernel" in text
     assert "log marginal likelihood" not in text
 
 
@@ -110,7 +110,7 @@ def test_the_summary_says_what_the_base_is_and_what_log_z_is():
     about = AboutBase("no base in the program: it says nothing of tau\nmore", evidence=False)
     made = Fit.from_run(run_of(cauchy_pair()), replace(cauchy_pair().model, about=about), seed=7, settings=PAPER)
     text = str(made.summary())
-    assert "log integral of the target" in text
+    assert "log constant of the kernel" in text
     assert "log marginal likelihood" not in text
     assert "no base in the program: it says nothing of tau\n" in text
     assert not made.is_evidence
@@ -125,8 +125,11 @@ def test_a_variable_as_stan_users_have_it(fit):
 
 def test_the_log_likelihood_that_a_stan_program_generates_is_a_group(fit):
     with_it = replace(fit, posterior=fit.posterior.assign(log_lik=fit.posterior["theta"] * 2))
-    tree = with_it.to_arviz(log_likelihood=True)
-    np.testing.assert_array_equal(tree["log_likelihood"]["log_lik"], 2 * fit.posterior["theta"])
+    for asked in (True, None):
+        tree = with_it.to_datatree(log_likelihood=asked)
+        np.testing.assert_array_equal(tree["log_likelihood"]["log_lik"], 2 * fit.posterior["theta"])
+        assert "log_lik" not in tree["posterior"]
+    assert "log_likelihood" not in with_it.to_datatree(log_likelihood=False).children
 
 
 def test_the_table_is_that_of_arviz_and_is_cut_where_asked(fit):

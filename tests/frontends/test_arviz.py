@@ -26,8 +26,7 @@ def test_arviz_takes_a_fit(fit):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # ArviZ 0.23 announces version 1.0
         az = pytest.importorskip("arviz", reason="ArviZ is not installed")
-    tree = fit.to_arviz(log_likelihood=True)
-    data = az.from_datatree(tree) if hasattr(az, "from_datatree") else tree
+    data = fit.to_arviz()
     table = az.summary(data)
     assert list(table.index) == ["b[0]", "b[1]", "sigma"]
     np.testing.assert_allclose(
@@ -41,7 +40,7 @@ def test_arviz_takes_a_fit(fit):
     pytest.importorskip("matplotlib", reason="matplotlib is not installed").use("agg")
     from matplotlib import pyplot
 
-    for plot in ("plot_posterior", "plot_dist", "plot_pair", "plot_forest"):
+    for plot in ("plot_posterior", "plot_dist", "plot_pair", "plot_forest", "plot_trace"):
         # ArviZ 1.0 calls plot_posterior plot_dist, which before took arrays.
         if plot == ("plot_dist" if hasattr(az, "plot_posterior") else "plot_posterior"):
             continue

@@ -132,8 +132,8 @@ def _evidence(caller: str, fits: Mapping[str, Fit]) -> tuple[FloatArray, FloatAr
     for name, pair in pairs.items():
         if not np.isfinite(pair.value):
             raise InputError(
-                f"{caller}: the log evidence of {name!r} is not known: no chain made a round trip, or it is not finite; "
-                "run it for longer, or see the warnings of the fit"
+                f"{caller}: the log evidence of {name!r} is not known, as where no chain made a round trip; run it for "
+                "longer, and see the warnings of the fit"
             )
     return np.array([pair.value for pair in pairs.values()]), np.array([pair.se for pair in pairs.values()])
 

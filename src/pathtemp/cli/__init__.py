@@ -21,6 +21,7 @@ INTERRUPTED = 130
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; the exit status is 0, 1 for an error, 2 for wrong options, 3 for a run not converged."""
     from pathtemp.cli.parser import make_parser
+    from pathtemp.cli.words import as_options
     from pathtemp.errors import InputError, MissingExtraError, SamplingError
     from pathtemp.io.printable import printable_lines
 
@@ -31,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             warnings.showwarning = _show
             status: int = options.command(options)
     except (InputError, MissingExtraError, SamplingError, OSError) as error:
-        print(printable_lines(f"pathtemp: {error}"), file=sys.stderr)
+        print(printable_lines(f"pathtemp: {as_options(str(error))}"), file=sys.stderr)
         return FAILED
     except KeyboardInterrupt:
         print("pathtemp: interrupted before there was anything to show", file=sys.stderr)
@@ -41,6 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _show(message: Any, *_: Any, **__: Any) -> None:
     """A warning as one sentence, without the line of code that gave it."""
+    from pathtemp.cli.words import as_options
     from pathtemp.io.printable import printable_lines
 
-    print(printable_lines(f"pathtemp: {message}"), file=sys.stderr)
+    print(printable_lines(f"pathtemp: {as_options(str(message))}"), file=sys.stderr)

@@ -13,6 +13,7 @@ from pathtemp.api.temper import temper
 from pathtemp.cli import NOT_CONVERGED
 from pathtemp.cli.again import say_what_is_ignored, say_what_is_resumed
 from pathtemp.cli.models import open_model, refuse_named
+from pathtemp.cli.words import as_options
 from pathtemp.errors import InputError
 from pathtemp.io.atomic import new_file
 from pathtemp.io.checkpoint import before, place_of, read_last
@@ -40,7 +41,7 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps(as_json(fit) | {"files": files}, allow_nan=False))
     else:
-        print(fit.summary())
+        print(as_options(str(fit.summary())))
         for name, path in files.items():
             print(f"\n{'saved as' if name == 'out' else 'the report is'} {path}")
     return 0 if fit.converged else NOT_CONVERGED

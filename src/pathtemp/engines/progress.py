@@ -122,11 +122,13 @@ class RichProgress:
         self._task = TaskID(0)
         self._left = TimeLeft(0)
         self._rounds = self._tours = 0
+        self._sampling = False
 
     def start(self, budget: int) -> None:
         """Show the bar, where there is a terminal to show it in."""
         self.finish()
         self._rounds = self._tours = 0
+        self._sampling = False
         self._left = TimeLeft(budget)
         if not (self._console.is_terminal or self._console.is_jupyter):
             return
@@ -154,6 +156,9 @@ class RichProgress:
     def round(self, record: RoundRecord) -> None:
         """Show the round, the round trips so far, and the newest estimates."""
         self._rounds += 1
+        if record.phase == "sample" and not self._sampling:
+            # From here on they count for the fit, as its summary does.
+            self._sampling, self._tours = True, 0
         self._tours += record.tours
         self._show(record.phase, record.gradients, round_line(self._rounds, self._tours, record))
 

@@ -36,7 +36,7 @@ def figures(fit: Fit) -> Markup:
         captions += [
             (partial(diagnose, fit), "How it went: the marginal of a, log z by round, where the path is hard.")
         ]
-        captions += [(partial(_journeys, fit), "Journeys of four chains, tails of the first variable, and modes.")]
+        captions += [(partial(_round_trips, fit), "Round trips of four chains, tails, and modes.")]
     shown = []
     for make, caption in captions:
         figure = make()
@@ -45,7 +45,7 @@ def figures(fit: Fit) -> Markup:
     return h("section", heading, *shown, id="figures")
 
 
-def _journeys(fit: Fit) -> Figure:
+def _round_trips(fit: Fit) -> Figure:
     """Tours and tails, and the shares of the modes where there are several."""
     from pathtemp.plots import mode_shares, tails, tours
     from pathtemp.plots.style import RC, pyplot

@@ -67,7 +67,7 @@ def modes(fit: Fit) -> Markup:
         )
         for k in range(min(len(table), MOST_ROWS))
     ]
-    head = ("mode", "share of the target", "journeys that came by", "log density at its top", "found by")
+    head = ("mode", "share of the target", "round trips that came by", "log density at its top", "found by")
     listed = [rows(lines, head=head, class_="numbers")] if lines else []
     return h("section", h("h2", "Modes"), h("p", f"{table.headline}. Path: {table.why}."), *listed, id="modes")
 

@@ -203,6 +203,8 @@ class Fit:
         NaN, with an infinite error, where no chain made a round trip. Where :attr:`is_evidence`, it is the log marginal
         likelihood.
         """
+        if self.diagnostics.tours == 0:
+            return LogEvidence(float("nan"), float("inf"))
         return LogEvidence(float(self.log_z.mean[-1]), float(self.log_z.stderr[-1]))
 
     @property

@@ -75,7 +75,7 @@ def effective_tours(visits: FloatArray) -> float:
 
 @gate(
     "effective tours",
-    question="Do the draws come from many independent journeys rather than from a few long ones?",
+    question="Do the draws come from many independent round trips rather than from a few long ones?",
     holds="the target draws come from {limit:g} effective tours or more; (sum v)² / sum v² over the draws v of each "
     "tour",
     advice="a part of the target is hard to enter and to leave: larger budget, a base that covers it",
@@ -98,7 +98,7 @@ TINY_SHARE = 0.01
 
 @gate(
     "long tours",
-    question="Is there no part of the target that a handful of journeys stayed in far longer than all others?",
+    question="Is there no part of the target that a handful of round trips stayed in far longer than all others?",
     holds="no handful of tours stayed at the target far longer than all others ({limit:g} times what an exponential "
     "tail allows)",
     advice="as above: the share of that part rests on a handful of visits",
