@@ -90,9 +90,8 @@ def test_a_fit_pickles_and_goes_on_as_one_that_was_loaded(tmp_path: Any) -> None
 
 def test_the_model_of_a_loaded_fit_must_be_its_own(tmp_path: Any) -> None:
     fit_of(observing()).save(tmp_path / "fit.nc")
-    with pytest.raises(pt.InputError, match=r"^model: it has 'theta'") as refused:
+    with pytest.raises(pt.InputError, match=r"^model: it has 'nu', and the fit of odd does not"):
         pt.load(tmp_path / "fit.nc", model=odd_model(("mu", "nu", "tau")))
-    assert "theta" in str(refused.value) or "nu" in str(refused.value)
     assert pt.load(tmp_path / "fit.nc", model=observing()).predict()["y"].shape == (3, 20, 2)
 
 
@@ -182,9 +181,9 @@ def test_without_round_trips_there_is_no_log_z() -> None:
 
 
 def test_a_model_without_data_is_told() -> None:
-    same = odd_model().log_base
+    model = odd_model()
     with pytest.raises(pt.InputError, match="observes no data"):
-        pt.temper(replace(odd_model(), log_target=same), progress=False)
+        pt.temper(replace(model, log_target=model.log_base), progress=False)
 
 
 def test_nan_in_the_data_is_told_with_its_place() -> None:

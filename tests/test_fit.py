@@ -139,7 +139,7 @@ def test_the_table_is_that_of_arviz_and_is_cut_where_asked(fit):
     assert table.loc["theta[0]", "sd"] == pytest.approx(draws.std(), rel=1e-12)
     odd = fit_of(odd_model(("a/b", "chain", "<script>")))
     cut = odd.summary(rows=2)
-    assert list(cut.table.index) == ["a/b", "chain_[Choate]"]
+    assert list(cut.table.index) == ["a/b", "chain[Choate]"]
     assert "... and 3 more" in str(cut)
     assert "more" not in str(odd.summary(rows=None))
 

@@ -76,6 +76,8 @@ class Program:
         Observed and constant data by group of ArviZ.
     predictive
         New data at draws of the posterior; None where the program observes nothing.
+    log_mass
+        Log of the integral of ``log_prior``, but for what its forward draws fail to meet.
     """
 
     name: str
@@ -92,6 +94,7 @@ class Program:
     pointwise: Pointwise | None
     data: Mapping[str, xr.Dataset]
     predictive: Predictive | None
+    log_mass: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -225,7 +228,7 @@ def exact_draws(program: Program) -> Prior:
 
         return jax.lax.while_loop(lambda s: ~jnp.all(jnp.isfinite(s[1])), again, again((key, jnp.zeros(0))))[1]
 
-    return Prior(sample, _log_mass(forward, inside))
+    return Prior(sample, program.log_mass + _log_mass(forward, inside))
 
 
 def mass_of_prior(program: Program) -> float:
@@ -233,7 +236,9 @@ def mass_of_prior(program: Program) -> float:
     if program.forward is None or program.improper:
         return np.inf
     inside = np.asarray(np.isfinite(_probes(program)).all(axis=1))
-    return _log_mass(program.forward, inside) if inside.mean() >= LEAST_ACCEPTED else np.inf
+    if inside.mean() < LEAST_ACCEPTED:
+        return np.inf
+    return program.log_mass + _log_mass(program.forward, inside)
 
 
 def _probes(program: Program) -> FloatArray:

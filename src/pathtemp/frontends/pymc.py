@@ -64,6 +64,7 @@ def from_pymc(model: pm.Model, *, base: Any = None) -> Model:
 def _program(model: pm.Model) -> Program:
     from pathtemp.frontends.pymc_data import data_groups, dims_of, predictive_draws
     from pathtemp.frontends.pymc_graph import jaxify
+    from pathtemp.frontends.pymc_prior import log_mass_of_order
 
     _check(model)
     free = [rv.name for rv in model.free_RVs]
@@ -112,6 +113,7 @@ def _program(model: pm.Model) -> Program:
         is_prior=not (model.observed_RVs or model.potentials),
         pointwise=_pointwise(model) if model.observed_RVs else None,
         data=data_groups(model),
+        log_mass=log_mass_of_order(model, layout.shapes),
         predictive=Predictive(predictive_draws(model), *dims_of(model, observed)) if observed else None,
     )
 

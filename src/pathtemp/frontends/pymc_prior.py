@@ -7,7 +7,8 @@ forward graph runs on the host through PyTensor, seeded from the key: as exact, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -28,7 +29,6 @@ def forward_graph(model: Any) -> list[Any]:
     given the order. Any other draw outside the support of a transform becomes NaN.
     """
     import pytensor.tensor as pt
-    from pymc.distributions.transforms import Ordered
     from pytensor.graph.replace import clone_replace
 
     ordered: dict[Any, Any] = {}
@@ -37,12 +37,25 @@ def forward_graph(model: Any) -> list[Any]:
         draw = clone_replace(rv, replace=ordered, rebuild_strict=False) if ordered else rv
         transform = model.rvs_to_transforms[rv]
         inputs = draw.owner.inputs
-        if isinstance(transform, Ordered) and _exchangeable(rv):
+        if _is_sorted(model, rv):
             draw = pt.sort(draw, axis=-1)
             draw = draw if transform.ascending else draw[..., ::-1]
             ordered[rv] = draw
         free.append(draw if transform is None else transform.forward(draw, *inputs))
     return free
+
+
+def log_mass_of_order(model: Any, shapes: Mapping[str, tuple[int, ...]]) -> float:
+    """Log of the share of the prior that has the order of the variables that are sorted: 1 in k! for k of them."""
+    sizes = [shapes[rv.name] for rv in model.free_RVs if _is_sorted(model, rv)]
+    return -float(sum(math.prod(shape[:-1]) * math.lgamma(shape[-1] + 1) for shape in sizes))
+
+
+def _is_sorted(model: Any, rv: Any) -> bool:
+    """Whether a draw of a variable is sorted to be one given its order."""
+    from pymc.distributions.transforms import Ordered
+
+    return isinstance(model.rvs_to_transforms[rv], Ordered) and _exchangeable(rv)
 
 
 def _exchangeable(rv: Any) -> bool:
