@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -81,9 +83,10 @@ def test_points_without_a_density_are_never_picked() -> None:
 
 def test_the_planted_mode_has_its_mass() -> None:
     x = np.linspace(-30.0, 30.0, 20001)
-    log_volume = 0.5 * np.log(2 * np.pi)
-    density = np.exp(log_planted(x**2, 0.5, 0.2, log_volume, 1))
-    assert np.trapezoid(density, x) == pytest.approx(0.25)
+    law = from_covariance(np.zeros(1), 4.0 * np.eye(1), 0.0)
+    for heavy in (False, True):
+        density = np.exp(log_planted(replace(law, heavy=heavy), (x / 2.0) ** 2, Goal(0.5, 0.2)))
+        assert np.trapezoid(density, x) == pytest.approx(0.25, rel=1e-3)
 
 
 def test_nothing_is_certain_without_points() -> None:

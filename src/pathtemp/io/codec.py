@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from pathtemp.modes.local import Local
 from pathtemp.modes.power import Power
 from pathtemp.modes.table import Modes
 from pathtemp.result.curve import LogZ
@@ -19,7 +20,7 @@ from pathtemp.settings import LadderSettings, PaperSettings, Settings
 CLASSES: dict[str, type] = {
     cls.__name__: cls
     for cls in (
-        *(Check, Counts, Diagnostics, LadderSettings, LogZ, Modes, Power),
+        *(Check, Counts, Diagnostics, LadderSettings, Local, LogZ, Modes, Power),
         *(PaperSettings, Rejections, RoundRecord, Settings),
     )
 }

@@ -12,7 +12,7 @@ from pathtemp.model.evaluate import exact_draws
 from pathtemp.modes.ascent import LEG
 from pathtemp.modes.power import PLACES, Goal, Power, basin_shares, power_at, power_by_turn
 from pathtemp.modes.scan import AWAY, Scan
-from pathtemp.modes.search import Search
+from pathtemp.modes.search import NEGLIGIBLE_MASS, Search
 from pathtemp.seeds import Draws
 
 BATCH = 32
@@ -26,6 +26,12 @@ FAR = (4.0, 32.0)
 
 GOALS, GOAL_POWER = (Goal(width=0.7, share=0.05), Goal(width=0.5, share=0.1)), 0.95
 """Such modes are to be noticed with this probability."""
+
+FEW_MODES = 4
+"""Modes from which others are expected to be like them."""
+
+BARELY = 0.02
+"""Share of barely seen modes from which more starts are made."""
 
 WORTH = 0.1
 """Gain of power that all further starts together must promise to be made."""
@@ -48,12 +54,15 @@ class Limits:
         Points of the scan whose gradient is looked at as well, at most; None for what ``gradients`` leave room for.
     starts
         Starts from the base beyond these, for the sake of power, at most.
+    colder
+        Whether to look for spikes beyond lam = 1, which costs some ten thousand gradients more.
     """
 
     gradients: float
     scan: int
     slopes: int | None = None
     starts: int = 0
+    colder: bool = False
 
 
 def find_modes(
@@ -86,6 +95,11 @@ def find_modes(
             break
     few = LEG // 2
     search.climb(outwards(base_draws(BATCH)), found_by="far", random=False, most_gradients=left(), most_steps=few)
+    at_target = levels[1][levels[0] >= 1.0]
+    if limits.colder and len(at_target):
+        before = search.counts.gradients
+        search.colder(at_target, seed=int(rng.integers(2**31)), count=BATCH, most_gradients=np.inf)
+        limit += search.counts.gradients - before
     scan = limits.scan
     theta = np.concatenate([base_draws(scan), outwards(base_draws(scan // 4)), levels[1][: scan or BATCH]])
     free = limits.slopes if limits.slopes is not None else 0
@@ -116,15 +130,35 @@ def _climb_for_power(
     made, batch = 0, 8 * BATCH
     while not search.without_list:
         search.power = _power(search, places, seen, levels)
-        goals = [goal for goal in GOALS if search.power(**goal._asdict()) < GOAL_POWER]
-        gains = [_foretold(search, places, seen, goal, starts=most - made) for goal in goals] if made < most else []
-        if max(gains, default=0.0) < WORTH:
+        if made >= most or not (search.barely_seen > BARELY or _gain(search, places, seen, most - made) > WORTH):
             break
         search.climb(base_draws(batch), found_by="base", random=True, most_gradients=np.inf)
         search.isolate()
         search.refine()
         made, batch = made + batch, min(2 * batch, max(most - made - batch, 1))
     search.met = []
+
+
+def _goals(search: Search) -> list[Goal]:
+    """What is to be noticed: a mode that is not narrow, and others like the lesser half of those that are known."""
+    matter = [k for k, share in enumerate(search.shares()) if share > NEGLIGIBLE_MASS]
+    if len(matter) < FEW_MODES:
+        return list(GOALS)
+    dim = len(search.scale)
+    narrow = np.exp([(search.laws[k].log_det - search.widest.log_det) / dim for k in matter])
+    return [*GOALS, Goal(float(np.quantile(narrow, 0.25)), float(np.quantile(search.shares()[matter], 0.25)))]
+
+
+def _gain(search: Search, places: FloatArray, seen: Scan, starts: int) -> float:
+    """How much so many more starts would add to the power of the goals that are not reached, at most."""
+    assert search.power is not None
+    few, gain = slice(0, FORETOLD), 0.0
+    for goal in _goals(search):
+        now = search.power(**goal._asdict())
+        if now < GOAL_POWER:
+            basin = basin_shares(search.widest, search.log_mass, places, seen.theta[few], seen.log_q[few], goal)
+            gain = max(gain, float(np.mean(1.0 - (1.0 - basin) ** starts)) - now)
+    return gain
 
 
 def _power(search: Search, places: FloatArray, seen: Scan, levels: tuple[float, float]) -> Power:
@@ -135,14 +169,6 @@ def _power(search: Search, places: FloatArray, seen: Scan, levels: tuple[float, 
     widest, log_mass = search.widest, search.log_mass
     turned = power_by_turn(widest, log_mass, places, seen, search.laws, limit=min(levels[1], AWAY))
     return power_at(widest, log_mass, places, points, height).joined(turned)
-
-
-def _foretold(search: Search, places: FloatArray, seen: Scan, goal: Goal, *, starts: int) -> float:
-    """How much so many more starts would add to the power of a goal."""
-    assert search.power is not None
-    few = slice(0, FORETOLD)
-    basin = basin_shares(search.widest, search.log_mass, places, seen.theta[few], seen.log_q[few], goal)
-    return float(np.mean(1.0 - (1.0 - basin) ** starts)) - search.power(**goal._asdict())
 
 
 def outwards(theta: FloatArray) -> FloatArray:

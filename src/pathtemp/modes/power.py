@@ -13,9 +13,10 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import gammaln
 
 from pathtemp._types import FloatArray, IntArray
-from pathtemp.modes.local import Local
+from pathtemp.modes.local import HEAVY_DF, Local
 from pathtemp.modes.scan import Scan, cosine
 
 PLACES = 128
@@ -46,21 +47,20 @@ class Power:
         mode, (P, W).
     height
         Log density, relative to the log mass of all known modes, that a planted mode must exceed there, (P, W).
-    log_volume
-        Log normalising constant of the widest mode's law.
-    dim
-        Dimension.
+    widest
+        The law of the widest known mode.
     """
 
     square: FloatArray
     height: FloatArray
-    log_volume: float
-    dim: int
+    widest: Local
 
     def __call__(self, *, width: float, share: float) -> float:
         """Probability that a mode of this relative width and share of the mass would have been noticed.
 
-        >>> near = Power(np.array([[0.0], [0.0], [8.0], [90.0]]), np.full((4, 1), -6.0), 0.9, 1)
+        >>> from pathtemp.modes.local import from_covariance
+        >>> law = from_covariance(np.zeros(1), np.eye(1), 0.0)
+        >>> near = Power(np.array([[0.0], [0.0], [8.0], [90.0]]), np.full((4, 1), -6.0), law)
         >>> near(width=1.0, share=0.5), near(width=0.3, share=0.5)
         (0.75, 0.5)
         """
@@ -73,16 +73,26 @@ class Power:
 
     def _excess(self, width: float, share: float) -> FloatArray:
         """Log density of each planted mode at its best points beyond what it must exceed, (P, W)."""
-        return log_planted(self.square, width, share, self.log_volume, self.dim) - self.height
+        return log_planted(self.widest, self.square, Goal(width, share)) - self.height
 
 
-def log_planted(square: FloatArray, width: float, share: float, log_volume: float, dim: int) -> FloatArray:
+def log_planted(widest: Local, square: FloatArray, goal: Goal) -> FloatArray:
     """Log density of a planted mode at squared distances, relative to the mass of the known modes.
 
-    ``share`` is that of the mass with the planted mode in it.
+    The distances are in the metric of the ``widest`` known mode. The share counts the planted mode in the whole mass.
     """
-    odds = np.log(share) - np.log1p(-share)
-    return np.asarray(odds - log_volume - dim * np.log(width) - 0.5 * square / width**2)
+    odds = np.log(goal.share) - np.log1p(-goal.share)
+    dim = len(widest.centre)
+    return np.asarray(odds + profile(widest, square / goal.width**2) - widest.log_det - dim * np.log(goal.width))
+
+
+def profile(law: Local, square: FloatArray) -> FloatArray:
+    """Log density of z at squared length ``square``: standard normal, or Student-t where the law is heavy-tailed."""
+    dim = len(law.centre)
+    if law.heavy:
+        constant = gammaln(0.5 * (HEAVY_DF + dim)) - gammaln(0.5 * HEAVY_DF) - 0.5 * dim * np.log(HEAVY_DF * np.pi)
+        return np.asarray(constant - 0.5 * (HEAVY_DF + dim) * np.log1p(square / HEAVY_DF), square.dtype)
+    return np.asarray(-0.5 * square - 0.5 * dim * np.log(2 * np.pi), square.dtype)
 
 
 def power_at(widest: Local, log_mass: float, places: FloatArray, points: FloatArray, height: FloatArray) -> Power:
@@ -97,7 +107,7 @@ def power_at(widest: Local, log_mass: float, places: FloatArray, points: FloatAr
     """
     best, square = best_points(widest, places, points, height)
     level = np.where(best < 0, np.inf, height[best] - log_mass) if len(points) else np.full(best.shape, np.inf)
-    return Power(square, level, _log_volume(widest), places.shape[1])
+    return Power(square, level, widest)
 
 
 def best_points(
@@ -118,7 +128,7 @@ def best_points(
         must = np.maximum(height[usable[first : first + BLOCK]], -1e30).astype(np.float32)
         distance = np.sum(planted**2, axis=1)[:, None] + np.sum(part**2, axis=1) - 2.0 * planted @ part.T
         for k, width in enumerate(WIDTHS):
-            excess = distance * np.float32(-0.5 / width**2) - must
+            excess = profile(widest, np.maximum(distance, 0.0) * np.float32(width**-2)) - must
             at = np.argmax(excess, axis=1)
             better = excess[rows, at] > value[:, k]
             value[better, k], square[better, k] = excess[rows, at][better], distance[rows, at][better]
@@ -143,7 +153,7 @@ def power_by_turn(
         slope = (to - at) @ inverse.T @ inverse
         turn = np.max([cosine(law, law.standardise(at), slope) for law in laws], axis=0).reshape(best.shape)
         level = np.where((best >= 0) & (turn < limit), log_q[best] - log_mass, np.inf)
-    return Power(square, level, _log_volume(widest), places.shape[1])
+    return Power(square, level, widest)
 
 
 def basin_shares(
@@ -152,10 +162,5 @@ def basin_shares(
     """Share of the points (n, dim) of log density ``log_q`` (n,) that lie in the basin of each planted mode, (P,)."""
     z, planted = widest.standardise(points), widest.standardise(places)
     distance = np.sum(planted**2, axis=1)[:, None] + np.sum(z**2, axis=1) - 2.0 * planted @ z.T
-    ahead = log_planted(distance, goal.width, goal.share, _log_volume(widest), places.shape[1])
+    ahead = log_planted(widest, np.maximum(distance, 0.0), goal)
     return np.asarray(np.mean(ahead > log_q - log_mass, axis=1))
-
-
-def _log_volume(law: Local) -> float:
-    """Log normalising constant of a normal law."""
-    return law.log_det + 0.5 * len(law.centre) * float(np.log(2 * np.pi))

@@ -13,6 +13,10 @@ AWAY = 0.999
 """Cosine above which a gradient points to the centre of a mode."""
 
 
+TOWARDS = 0.9
+"""Cosine from which a point counts as one of the mode that its gradient points to."""
+
+
 class Scan:
     """Points, their log densities, and what the modes known so far say of them.
 
@@ -31,17 +35,26 @@ class Scan:
         self.theta, self.log_q, self.gradient = theta, log_q, gradient
         self.known = np.full(len(theta), -np.inf)
         self.cosine = np.full(len(gradient), -1.0)
+        self.owner = np.full(len(gradient), -1)
         self._modes = 0
 
     def explain(self, laws: Sequence[Local], log_mass: Sequence[float]) -> None:
         """Take in the modes that were not there at the last call."""
-        for law, mass in zip(laws[self._modes :], log_mass[self._modes :], strict=True):
+        for k in range(self._modes, len(laws)):
+            law, mass = laws[k], log_mass[k]
             with np.errstate(over="ignore", invalid="ignore"):
                 z = (self.theta - law.centre) @ np.linalg.inv(law.matrix).T
                 log_law = mass - 0.5 * np.sum(z**2, axis=1) - 0.5 * z.shape[1] * np.log(2 * np.pi) - law.log_det
             self.known = np.logaddexp(self.known, np.where(np.isfinite(log_law), log_law, -np.inf))
-            self.cosine = np.maximum(self.cosine, cosine(law, z[: len(self.gradient)], self.gradient))
+            turn = cosine(law, z[: len(self.gradient)], self.gradient)
+            self.owner = np.where(turn > self.cosine, k, self.owner)
+            self.cosine = np.maximum(self.cosine, turn)
         self._modes = len(laws)
+
+    def held(self, count: int) -> IntArray:
+        """How many points lie in the basin of each of ``count`` modes, as far as gradients tell, (count,)."""
+        sure = (self.owner >= 0) & (self.cosine > TOWARDS) & np.isfinite(self.log_q[: len(self.owner)])
+        return np.bincount(self.owner[sure], minlength=count)
 
     @property
     def beyond(self) -> FloatArray:

@@ -12,6 +12,8 @@ from pathtemp._types import FloatArray, IntArray
 from pathtemp.io.persistent import persistent, storable
 from pathtemp.model.evaluate import energies_of
 from pathtemp.modes.ascent import LEG, Ascents, BoolArray, ascend
+from pathtemp.modes.colder import colder
+from pathtemp.modes.core import log_excess
 from pathtemp.modes.dedupe import near, nearest_mode, same_mode
 from pathtemp.modes.local import Local, gradients_at, law_gradients, local_law
 from pathtemp.modes.parts import Parts, in_parts
@@ -46,7 +48,8 @@ WORTH_PARTS, MOST_IN_PARTS = 0.01, 16
 class Mode:
     """A mode that was found: its local law, log mass, how it was found, and how many random starts ended in it.
 
-    ``from_base`` are those of them that were draws of the base; ``parts`` cover a mode that one law does not.
+    ``from_base`` are those of them that were draws of the base, and ``held`` the points of the scan in its basin;
+    ``parts`` cover a mode that one law does not.
     """
 
     law: Local
@@ -54,6 +57,7 @@ class Mode:
     found_by: str
     starts: int
     from_base: int = 0
+    held: int = 0
     refined: bool = False
     tested: bool = False
     parts: Parts = ()
@@ -212,6 +216,12 @@ class Search:
         self._spend(gradients)
         return Mode(law, law.log_evidence, found_by, 0)
 
+    def colder(self, theta: FloatArray, *, seed: int, count: int, most_gradients: float) -> None:
+        """Climb from ``count`` points of a colder search that begins at target draws (n, dim)."""
+        found = colder(self.path.log_target, theta, seed=seed)
+        self._spend(found.gradients)
+        self.climb(found.theta[-count:], found_by="colder", random=False, most_gradients=most_gradients)
+
     def isolate(self) -> None:
         """Tell isolated modes from points of a ridge: draws of the local law lead back to the one, not to the other.
 
@@ -234,6 +244,14 @@ class Search:
     def belong(self, k: int, theta: FloatArray) -> BoolArray:
         """Which of the points (n, dim) most likely belong to mode k."""
         return np.asarray(self.labels(theta) == k)
+
+    def excess(self, theta: FloatArray) -> float:
+        """Log of the mass at the top of a mode relative to that around its draws, of target draws (n, dim), at most."""
+        labels, ratio = self.labels(theta) if self.modes and len(theta) else np.zeros(0, np.int64), -np.inf
+        for k, mode in enumerate(self.modes):
+            if not mode.law.flat:
+                ratio = max(ratio, log_excess(mode.law, theta[labels == k], self.log_target, self._rng))
+        return ratio
 
     def refine(self) -> None:
         """Learn spread, tails and mass of the modes found since the last time, now that their neighbours are known."""
@@ -299,6 +317,15 @@ class Search:
         counts = np.array([mode.from_base for mode in self.modes], int)
         return most_unseen(counts[matters], self.base_starts)
 
+    @property
+    def barely_seen(self) -> float:
+        """Share of the modes in whose basin one evaluated point lies, or none: others like them are unseen.
+
+        Modes that the user knows of, and those that chains came to by themselves, are left out.
+        """
+        luck = [m.starts + m.held <= 1 and m.found_by not in ("given", "draws") for m in self.modes]
+        return float(np.sum(self.shares()[luck])) if luck else 0.0
+
     def labels(self, theta: FloatArray) -> IntArray:
         """The mode that each of the points (n, dim) most likely belongs to."""
         scores = [mode.log_mass + log_student(mode.law, theta) for mode in self.modes]
@@ -315,4 +342,5 @@ class Search:
     def least_explained(self, scan: Scan, count: int) -> IntArray:
         """Numbers of the ``count`` points of a scan that the modes known so far explain least."""
         scan.explain(self.laws, [mode.log_mass for mode in self.modes])
+        self.modes = [replace(m, held=int(n)) for m, n in zip(self.modes, scan.held(len(self.modes)), strict=True)]
         return scan.pick(count)

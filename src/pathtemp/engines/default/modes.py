@@ -10,7 +10,7 @@ import numpy as np
 
 from pathtemp._types import FloatArray, IntArray
 from pathtemp.engines.default.chains import Chains
-from pathtemp.engines.default.effort import work_of
+from pathtemp.engines.default.effort import THOROUGH, work_of
 from pathtemp.engines.default.verdict import target_draws
 from pathtemp.engines.protocol import Host
 from pathtemp.io.persistent import persistent
@@ -70,7 +70,7 @@ ROUNDS_AFTER = 4
 
 @persistent(
     *("hints", "about", "_rng", "_search", "_user_path", "_user_end", "_mixture", "_why", "_known"),
-    *("_rounds", "_restarts", "_looked_at"),
+    *("_rounds", "_restarts", "_looked_at", "_excess"),
 )
 class ModeSearch:
     """What a run knows of the modes, and the base that it makes of them.
@@ -100,6 +100,7 @@ class ModeSearch:
         self._rounds = 0
         self._restarts: int | None = None
         self._looked_at = 0
+        self._excess = -np.inf
 
     def prepare(self, engine: TemperEngine, host: Host) -> None:
         """Annealing pass, search, choice of the base; of a mode that was met in a round, the choice alone."""
@@ -133,7 +134,13 @@ class ModeSearch:
         if model.sample_base is None or model.dim > DENSE_DIM:
             scan = 0
         free = self._budget is None and scan > 0
-        limits = Limits(most, scan, slopes=scan if free else None, starts=work.starts if free else 0)
+        limits = Limits(
+            most,
+            scan,
+            slopes=scan if free else None,
+            starts=work.starts if free else 0,
+            colder=free and work is THOROUGH,
+        )
         self._search.climb(self.hints, found_by="given", random=False, most_gradients=most)
         find_modes(self._search, draws, (lam, theta), limits, rng=self._rng)
         self._pay(engine, host)
@@ -208,9 +215,11 @@ class ModeSearch:
             return False
         self._looked_at = engine.chains.rounds
         with host.timed("search"):
-            if len(self._look(target_draws(engine.chains).flat, room, engine, host)):
+            theta = target_draws(engine.chains).flat
+            if len(self._look(theta, room, engine, host)):
                 self._search.refine()
-                self._pay(engine, host)
+            self._excess = self._search.excess(theta)
+            self._pay(engine, host)
         return True
 
     def _look(self, theta: FloatArray, room: float, engine: TemperEngine, host: Host) -> IntArray:
@@ -240,6 +249,8 @@ class ModeSearch:
             checks = (
                 *checks,
                 gates.check_unseen(search.unseen, search.base_starts),
+                gates.check_barely_seen(search.barely_seen),
+                gates.check_mass(self._excess),
                 gates.check_visits(visited[: self._known], expected[: self._known]),
                 gates.check_unknown(expected[self._known :]),
             )
