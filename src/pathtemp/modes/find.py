@@ -30,8 +30,8 @@ GOALS, GOAL_POWER = (Goal(width=0.7, share=0.05), Goal(width=0.5, share=0.1)), 0
 FEW_MODES = 4
 """Modes from which others are expected to be like them."""
 
-BARELY = 0.02
-"""Share of barely seen modes from which more starts are made."""
+MISSING = 0.01
+"""Estimated mass of modes that were not found from which more starts are made."""
 
 WORTH = 0.1
 """Gain of power that all further starts together must promise to be made."""
@@ -130,7 +130,7 @@ def _climb_for_power(
     made, batch = 0, 8 * BATCH
     while not search.without_list:
         search.power = _power(search, places, seen, levels)
-        if made >= most or not (search.barely_seen > BARELY or _gain(search, places, seen, most - made) > WORTH):
+        if made >= most or not (search.missing > MISSING or _gain(search, places, seen, most - made) > WORTH):
             break
         search.climb(base_draws(batch), found_by="base", random=True, most_gradients=np.inf)
         search.isolate()

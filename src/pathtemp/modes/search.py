@@ -20,7 +20,7 @@ from pathtemp.modes.parts import Parts, in_parts
 from pathtemp.modes.power import Power
 from pathtemp.modes.refine import log_student, refine
 from pathtemp.modes.scan import Scan
-from pathtemp.modes.unseen import most_unseen
+from pathtemp.modes.unseen import missing_mass, most_unseen
 from pathtemp.paths.geometric import GeometricPath
 from pathtemp.result.run import Counts
 from pathtemp.seeds import Stream, rng
@@ -318,13 +318,14 @@ class Search:
         return most_unseen(counts[matters], self.base_starts)
 
     @property
-    def barely_seen(self) -> float:
-        """Share of the modes in whose basin one evaluated point lies, or none: others like them are unseen.
+    def missing(self) -> float:
+        """Estimated mass of modes that were not found, relative to the known mass.
 
-        Modes that the user knows of, and those that chains came to by themselves, are left out.
+        Modes that the user knows of, and those that chains came to by themselves, say nothing of the search.
         """
-        luck = [m.starts + m.held <= 1 and m.found_by not in ("given", "draws") for m in self.modes]
-        return float(np.sum(self.shares()[luck])) if luck else 0.0
+        searched = np.array([mode.found_by not in ("given", "draws") for mode in self.modes], bool)
+        counts = np.array([mode.starts + mode.held for mode in self.modes], int)
+        return missing_mass(counts[searched], self.shares()[searched])
 
     def labels(self, theta: FloatArray) -> IntArray:
         """The mode that each of the points (n, dim) most likely belongs to."""

@@ -33,23 +33,25 @@ def check_unseen(unseen: float, starts: int, *, limit: float = 0.1) -> Check:
 
 
 @gate(
-    "barely seen modes",
-    question="Was every mode of some mass come upon more than once?",
-    holds="modes in whose basin the search has evaluated one point, or none, have at most {limit:g} of the mass",
-    advice="larger budget: more starts; `settings.effort`",
+    "missing mass",
+    question="Was every mode come upon so often that none like it is missing?",
+    holds="modes that were not found have an estimated {limit:g} of the mass or less, from how often those known were "
+    "come upon",
+    advice="larger budget, or `settings.effort`: more starts",
     lasts=True,
 )
-def check_barely_seen(share: float, *, limit: float = 0.05) -> Check:
-    """Modes that were found by luck are few; ``share`` is what they have of the mass.
+def check_missing(missing: float, *, limit: float = 0.03) -> Check:
+    """The estimated mass of modes that were not found is small.
 
-    >>> check_barely_seen(0.01).passed, check_barely_seen(0.3).passed
+    >>> check_missing(0.01).passed, check_missing(0.3).passed
     (True, False)
     """
     message = (
-        f"Modes with {100 * share:.0f}% of the mass were come upon once: others like them were not come upon at all, "
-        f"and their mass is missing; {MORE}, or with settings.effort='thorough', or with a base that covers less."
+        f"Modes with much of the mass were come upon once or twice: others like them, with some {100 * missing:.0f}% "
+        f"of the mass, were not come upon at all; {MORE}, or with settings.effort='thorough', or with a base that "
+        "covers less."
     )
-    return judged("barely seen modes", share, limit, share <= limit, message)
+    return judged("missing mass", missing, limit, not missing > limit, message)
 
 
 @gate(
