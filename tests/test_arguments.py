@@ -94,7 +94,7 @@ RUNS: Cases = [
     ("model", lambda: pt.temper(good)),
     *[("model", lambda x=x: pt.temper(x)) for x in ({"a": 1}, np.zeros(3), [MODEL], pt.Model)],
     ("model", lambda: pt.temper(MODEL, 3)),
-    ("model", lambda: pt.temper(good, target=good, base=BASE)),
+    ("temper", lambda: pt.temper(good, target=good, base=BASE)),
     ("buget", lambda: pt.temper(MODEL, buget=1000)),
     ("data", lambda: pt.temper(MODEL, data={})),
     ("data", lambda: pt.temper(good, data={"N": 3})),

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pathtemp._types import FloatArray
-from pathtemp.api.arguments import finite_array, float_array, shown
+from pathtemp.api.arguments import finite_array, shown
 from pathtemp.errors import InputError
 from pathtemp.model.kinds import kind_of, where_to
 from pathtemp.model.model import Model
@@ -108,7 +108,7 @@ def _point(values: Mapping[str, Any], model: Model) -> FloatArray:
     if set(values) != set(names):
         other = sorted(map(str, set(values) ^ set(names)))
         raise InputError(f"init: give a value for each of {', '.join(names)}, and no other; look at {other[0]!r}")
-    arrays = {name: jnp.asarray(finite_array(f"init of {name}", float_array(name, values[name]))) for name in names}
+    arrays = {name: jnp.asarray(finite_array(f"init of {name}", values[name])) for name in names}
     try:
         flat = np.asarray((model.unconstrain or model.layout.unconstrain)(arrays), dtype=float)
     except InputError:

@@ -128,7 +128,8 @@ def _dataset(
         check_conventions=False,  # more chains than draws is usual here
     )
     dataset.attrs.clear()
-    dataset = dataset.assign_coords({d: np.arange(n) for d, n in zip(SAMPLE_DIMS, sample, strict=True)})
+    if first_index:  # of the variables alone
+        dataset = dataset.assign_coords({d: np.arange(n) for d, n in zip(SAMPLE_DIMS, sample, strict=True)})
     renamed = {new: name for name, new in free.items() if new != name}
     if renamed:
         dataset.attrs[RENAMED] = json.dumps(renamed)

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from pathtemp.errors import InputError
-from pathtemp.frontends.stan.data import check_data, read_data, to_json
+from pathtemp.frontends.stan.data import check_data, observed_names, read_data, to_json
 from pathtemp.frontends.stan.program import parse
+from pathtemp.frontends.stan.sizes import check_sizes
 from pathtemp.frontends.stan.source import read_source
 
 DECLARATIONS = "int N;\n  vector[N] y;\n  array[2] int k;\n  complex z;\n  tuple(int, real) t;"
@@ -89,3 +90,30 @@ def test_bad_files_are_named(tmp_path: Path, text: str, message: str) -> None:
 def test_floats_keep_all_their_digits() -> None:
     values = {"x": [0.1 + 0.2, 1e-300, float("inf"), -0.0]}
     assert json.loads(to_json(values)) == values
+
+
+@pytest.mark.parametrize(
+    ("data", "sentence"),
+    [
+        ({"N": 5, "y": [1.0, 2.0]}, "line 2: the data variable 'y' is declared with size .N = 5., and data has .2."),
+        ({"N": -1, "y": []}, "'y' cannot have the size N = -1"),
+        (
+            {"N": 2, "y": [1.0, 2.0], "M": [[1.0, 2.0, 3.0]]},
+            r"'M' is declared with size .N \+ 1 = 3, 2., and data has .1, 3.",
+        ),
+    ],
+)
+def test_data_of_a_wrong_size_are_told_before_anything_is_compiled(data: dict[str, object], sentence: str) -> None:
+    program = parse(read_source("data {\n int N; vector[N] y;\n matrix[N + 1, 2] M; array[f(N)] real z; }"))
+    with pytest.raises(InputError, match=sentence):
+        check_sizes(data, program)
+
+
+def test_sizes_that_are_right_or_that_only_stan_knows_pass() -> None:
+    program = parse(read_source("data {\n int N; vector[N] y; array[f(N)] real z; array[N] vector[2] w; }"))
+    check_sizes({"N": 2, "y": [1.0, 2.0], "z": [1.0], "w": [[1.0, 2.0], [3.0, 4.0]]}, program)
+
+
+def test_what_the_model_gives_a_distribution_is_observed() -> None:
+    text = "model { y ~ normal(mu, 1); for (n in 1:N) z[n] ~ f(1); target += g_lpmf(k | mu); mu ~ normal(x, 1); }"
+    assert observed_names(parse(read_source(f"data {{ }} {text}"))) == {"y", "z", "k", "mu"}

@@ -153,7 +153,7 @@ _MISMATCH = re.compile(r"variable name=(\w+);.*dims declared=\(([^)]*)\); dims f
 _NEGATIVE = re.compile(
     r"negative dimension size.*variable=(\w+); dimension size expression=(.+?); expression value=(-\d+)"
 )
-_OUTCOME = re.compile(r"(?:^|[;{}])\s*(\w+)\s*(?:\[[^\]~;]*\])*\s*~|_lp[dm]f\s*\(\s*(\w+)")
+_OUTCOME = re.compile(r"(?:^|[;{})])\s*(\w+)\s*(?:\[[^\]~;]*\])*\s*~|_lp[dm]f\s*\(\s*(\w+)")
 
 
 def in_plain_words(message: str) -> str:
