@@ -35,8 +35,8 @@ def check_unseen(unseen: float, starts: int, *, limit: float = 0.1) -> Check:
 @gate(
     "missing mass",
     question="Were the modes come upon so often that others like them are found?",
-    holds="modes in whose basins the search evaluated five points or fewer have at most {limit:g} of the mass: about as "
-    "much is in modes that it did not find",
+    holds="modes in whose basins the search evaluated five points or fewer have at most {limit:g} of the mass: about "
+    "as much is in modes that it did not find",
     advice="larger budget, or `settings.effort`: more starts",
     lasts=True,
 )
