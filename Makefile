@@ -46,7 +46,7 @@ docs: $(VENV)/installed  ## the site in build/site; a warning is an error
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet --site-dir build/site
 
 dist: $(VENV)/installed  ## a wheel and an sdist in dist/, installed in an empty environment and tried there
-	$(BIN)/python tests/release/dist.py
+	$(BIN)/python tests/release/make_dist.py
 
 lint: $(VENV)/installed
 	$(BIN)/ruff check .

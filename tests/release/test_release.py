@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from environments import PROJECT, ROOT, Built, Environment, build
+from make_dist import try_both
 
 import pathtemp as pt
-from dist import try_both
-from environments import PROJECT, ROOT, Built, Environment, build
 
 LANGUAGES = {"jax": "plots", "numpyro": "numpyro,plots", "pymc": "pymc,plots", "stan": "stan,plots"}
 """The extras that a user of each language installs."""
