@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import jax.numpy as jnp
@@ -43,6 +44,11 @@ def fits() -> dict[str, pt.Fit]:
     }
 
 
+def panel(name: str, fit: pt.Fit) -> Figure:
+    """The figure of one panel by its name."""
+    return getattr(pt.plots, name)(fit).figure
+
+
 def figures(fit: dict[str, pt.Fit]) -> dict[str, Callable[[], Figure]]:
     """What makes each figure, by the name of its file."""
     pair, three, schools, plots = fit["pair"], fit["three"], fit["schools"], pt.plots
@@ -57,11 +63,11 @@ def figures(fit: dict[str, pt.Fit]) -> dict[str, Callable[[], Figure]]:
         "base_draws": lambda: plots.base_draws(three).figure,
     }
     for name in ("joint_path", "log_z", "marginal_a", "history", "tours"):
-        made[name] = lambda draw=getattr(plots, name): draw(pair).figure
+        made[name] = partial(panel, name, pair)
     for name in ("target_draws", "modes", "mode_shares"):
-        made[name] = lambda draw=getattr(plots, name): draw(three).figure
+        made[name] = partial(panel, name, three)
     for name in ("hardness", "acceptance"):
-        made[name] = lambda draw=getattr(plots, name): draw(schools).figure
+        made[name] = partial(panel, name, schools)
     return made
 
 
