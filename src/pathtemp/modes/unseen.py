@@ -1,4 +1,4 @@
-"""How much has not been seen: of the basins, by Good and Turing, and of the mass, by Horvitz and Thompson."""
+"""How much has not been seen: of the basins, by Good and Turing, and of the mass."""
 
 from __future__ import annotations
 
@@ -27,17 +27,19 @@ def most_unseen(counts: IntArray, starts: int) -> float:
     return float(beta.ppf(CONFIDENCE, once + 1, starts - once)) if starts > once else 1.0
 
 
-def missing_mass(counts: IntArray, shares: FloatArray) -> float:
-    """Mass of the modes that were not found, relative to that of the known ones (Horvitz and Thompson 1952).
+def most_missing(counts: IntArray, shares: FloatArray, starts: int) -> float:
+    """About how much of the mass may be missing: the unseen basins, with as much mass as any basin known.
 
-    ``counts`` are the evaluated points in the basin of each mode, and ``shares`` what it has of the known mass. A mode
-    that one point led to might as well have been missed: it stands for others like it. A mode that none led to, and
-    that was found otherwise, counts as one of half a point.
+    ``counts`` are the points, of so many ``starts``, in the basin of each mode, and ``shares`` what it has of the known
+    mass. A narrow mode has much mass in a small basin; where one is known, others like it may be unseen.
 
-    >>> round(missing_mass(np.array([40, 1]), np.array([0.9, 0.1])), 3)
-    0.058
-    >>> missing_mass(np.array([], int), np.array([]))
-    0.0
+    >>> equal = np.array([30, 34]), np.array([0.5, 0.5])
+    >>> round(most_missing(*equal, 64), 3), round(most_missing(np.array([60, 4]), np.array([0.5, 0.5]), 64), 3)
+    (0.047, 0.293)
+    >>> most_missing(np.array([], int), np.array([]), 0)
+    1.0
     """
-    found = -np.expm1(-np.maximum(counts, 0.5))
-    return float(np.sum(shares * (1.0 / found - 1.0)))
+    if starts == 0:
+        return 1.0
+    density = float(np.max(shares * starts / (counts + 1.0), initial=1.0))
+    return min(1.0, most_unseen(counts, starts) * density)
