@@ -314,6 +314,10 @@ def test_the_variable_that_separates_the_modes_is_shown(fit):
     pair = two_variables(fit)
     pair = dataclasses.replace(pair, base=pair.posterior)
     assert chosen(pair, 2) == ["theta[0]", "noise"]
+    twin = pair.posterior.assign(twin=1.0 - pair.posterior["theta"].isel(theta_dim_0=0, drop=True))
+    centre = {**pair.modes.centre, "twin": np.array([11.0, -9.0])}
+    both = dataclasses.replace(pair, posterior=twin, base=twin, modes=dataclasses.replace(pair.modes, centre=centre))
+    assert chosen(both, 3) == ["theta[0]", "noise", "twin"]
     assert plots.target_draws(pair).get_xlabel() == "theta[0]"
     assert [ax.get_xlabel() for ax in plots.plot(pair).axes[:2]] == ["theta[0]", "theta[0]"]
     assert "modes differ in theta[0]" in plots.joint_path(pair).get_title("right")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,6 +15,9 @@ from pathtemp.result.parameters import parameter_names
 
 if TYPE_CHECKING:
     from pathtemp.result.fit import Fit
+
+ALIKE = 0.98
+"""Correlation from which on two scalars are not shown beside each other."""
 
 MOST_COMPARED = 2000
 """Scalars among which the ones that separate the modes are looked for."""
@@ -32,22 +36,32 @@ def scalars(dataset: xr.Dataset) -> Iterator[tuple[str, FloatArray]]:
 def chosen(fit: Fit, count: int) -> list[str]:
     """Labels of ``count`` scalars to show: those that separate the modes best, else the first of the parameters.
 
-    How well a scalar separates is the spread of its means by mode over its spread within them.
+    How well a scalar separates is the spread of its means by mode over its spread within them. One that follows from
+    another of those chosen, as the last weight of a mixture does, comes after all others.
     """
     names = parameter_names(fit)
+    every = scalars(fit.posterior[names] if names else fit.posterior)
     labels = mode_labels(fit)
-    found: list[tuple[str, float]] = []
-    for label, values in scalars(fit.posterior[names] if names else fit.posterior):
-        if labels.max(initial=0) == 0:
-            if len(found) == count:
-                break
-            found.append((label, 0.0))
-            continue
-        found.append((label, separation(values.ravel(), labels)))
-        if len(found) == MOST_COMPARED:
-            break
+    if labels.max(initial=0) == 0:
+        return [label for label, _ in islice(every, count)]
+    found = [(label, values.ravel()) for label, values in islice(every, MOST_COMPARED)]
     # A sort that is stable keeps the order of the model where nothing separates.
-    return [label for label, _ in sorted(found, key=lambda pair: -pair[1])[:count]]
+    ranked = sorted(found, key=lambda pair: -separation(pair[1], labels))
+    kept: list[tuple[str, FloatArray]] = []
+    for label, values in ranked:
+        if len(kept) < count and not any(_follows(values, other) for _, other in kept):
+            kept.append((label, values))
+    taken = [label for label, _ in kept]
+    return [*taken, *(label for label, _ in ranked if label not in taken)][:count]
+
+
+def _follows(values: FloatArray, other: FloatArray) -> bool:
+    """Whether two scalars say the same: a correlation of size .98 or more."""
+    finite = np.isfinite(values) & np.isfinite(other)
+    x, y = values[finite], other[finite]
+    if x.size < 2 or x.std() == 0 or y.std() == 0:
+        return False
+    return bool(abs(np.corrcoef(x, y)[0, 1]) >= ALIKE)
 
 
 def separation(values: FloatArray, labels: IntArray) -> float:
