@@ -370,6 +370,11 @@ def test_a_map_of_the_modes_has_their_shares(fit):
     both = plots.modes(dataclasses.replace(pair, base=pair.posterior))
     assert (both.get_xlabel(), both.get_ylabel()) == ("theta[0]", "noise")
     assert plots.modes(fit).get_legend() is None
+    rare = pair.posterior.copy(deep=True)
+    rare["theta"].values[...] = -10.0 + rare["noise"].values[..., None]
+    rare["theta"].values[0, 0] = 10.0
+    ends = plots.modes(dataclasses.replace(pair, posterior=rare, base=rare)).get_xlim()
+    assert ends[0] < -10.0 < 10.0 < ends[1]
     with pytest.raises(InputError, match="one or two variables"):
         plots.modes(fit, var=("a", "b", "c"))
 

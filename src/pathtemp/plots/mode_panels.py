@@ -95,7 +95,7 @@ def modes(fit: Fit, ax: Axes | None = None, *, var: tuple[str, ...] | None = Non
 
 
 def scatter(ax: Axes, x: FloatArray, y: FloatArray, labels: IntArray) -> None:
-    """Points coloured and marked by mode; the limits hold all modes and leave out far tails."""
+    """Points coloured and marked by mode; the limits leave out far tails."""
     several = labels.max(initial=0) > 0
     for group, here in by_group(labels):
         colour, marker = (COLOURS[group], MARKERS[group]) if several else (BETWEEN, "o")
@@ -133,9 +133,18 @@ def _centres(ax: Axes, x: FloatArray, y: FloatArray, labels: IntArray) -> None:
     if labels.max(initial=0) == 0:
         return
     box = {"boxstyle": "circle,pad=0.2", "facecolor": ax.get_facecolor(), "edgecolor": "none", "alpha": 0.8}
-    for group, here in by_group(labels)[: len(COLOURS) - 1]:
-        at = float(np.median(x[here])), float(np.median(y[here]))
+    # A rare mode lies beyond the central 99% of the draws, and is shown all the same.
+    middles = [(float(np.median(x[here])), float(np.median(y[here]))) for _, here in by_group(labels)]
+    ax.set(xlim=_with(ax.get_xlim(), [at[0] for at in middles]), ylim=_with(ax.get_ylim(), [at[1] for at in middles]))
+    for (group, _), at in list(zip(by_group(labels), middles, strict=True))[: len(COLOURS) - 1]:
         ax.annotate(str(group), at, ha="center", va="center", fontsize=9, weight="bold", color=ink(), bbox=box)
+
+
+def _with(ends: tuple[float, float], values: list[float]) -> tuple[float, float]:
+    """Limits that hold some values as well, with a margin beyond the new ones."""
+    low, high = min([ends[0], *values]), max([ends[1], *values])
+    pad = 0.08 * (high - low)
+    return low - pad * (low < ends[0]), high + pad * (high > ends[1])
 
 
 def _legend_of_shares(ax: Axes, fit: Fit) -> None:
