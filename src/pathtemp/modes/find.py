@@ -31,7 +31,7 @@ FEW_MODES = 4
 """Modes from which others are expected to be like them."""
 
 MISSING = 0.02
-"""Mass that may be missing from which more starts are made."""
+"""Estimated mass of modes that were not found from which more starts are made."""
 
 WORTH = 0.1
 """Gain of power that all further starts together must promise to be made."""

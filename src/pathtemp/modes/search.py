@@ -21,7 +21,7 @@ from pathtemp.modes.power import Power
 from pathtemp.modes.refine import log_student, refine
 from pathtemp.modes.scan import Scan
 from pathtemp.modes.shape import Shape, learned_shape
-from pathtemp.modes.unseen import most_missing, most_unseen
+from pathtemp.modes.unseen import missing_mass, most_unseen
 from pathtemp.paths.geometric import GeometricPath
 from pathtemp.result.run import Counts
 from pathtemp.seeds import Stream, rng
@@ -332,15 +332,13 @@ class Search:
 
     @property
     def missing(self) -> float:
-        """About how much of the mass may be missing, from how often known modes were come upon, and from their masses.
+        """About how much of the mass is in modes that were not found, from how often the known ones were come upon.
 
         Modes that the user knows of, and those that chains came to by themselves, say nothing of the search.
         """
-        matters = self.shares() > NEGLIGIBLE_MASS
-        listed = [m for m, big in zip(self.modes, matters, strict=True) if big and m.found_by not in ("given", "draws")]
-        counts = np.array([mode.from_base + mode.held for mode in listed], int)
-        shares = np.exp([mode.log_mass - self.log_mass for mode in listed])
-        return most_missing(counts, shares, self.base_starts + sum(mode.held for mode in self.modes))
+        searched = np.array([mode.found_by not in ("given", "draws") for mode in self.modes], bool)
+        counts = np.array([mode.starts + mode.held for mode in self.modes], int)
+        return missing_mass(counts[searched], self.shares()[searched])
 
     def labels(self, theta: FloatArray) -> IntArray:
         """The mode that each of the points (n, dim) most likely belongs to."""

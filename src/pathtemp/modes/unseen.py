@@ -10,6 +10,9 @@ from pathtemp._types import FloatArray, IntArray
 CONFIDENCE = 0.95
 """Of the bound."""
 
+RARELY = 5
+"""Points in the basin of a mode up to which it was come upon rarely."""
+
 
 def most_unseen(counts: IntArray, starts: int) -> float:
     """Upper bound on the probability that the next start ends in a mode that none has reached yet.
@@ -27,19 +30,14 @@ def most_unseen(counts: IntArray, starts: int) -> float:
     return float(beta.ppf(CONFIDENCE, once + 1, starts - once)) if starts > once else 1.0
 
 
-def most_missing(counts: IntArray, shares: FloatArray, starts: int) -> float:
-    """About how much of the mass may be missing: the unseen basins, with as much mass as any basin known.
+def missing_mass(counts: IntArray, shares: FloatArray) -> float:
+    """About how much of the mass is in modes that were not found: as much as in those that were come upon rarely.
 
-    ``counts`` are the points, of so many ``starts``, in the basin of each mode, and ``shares`` what it has of the known
-    mass. A narrow mode has much mass in a small basin; where one is known, others like it may be unseen.
+    ``counts`` are the evaluated points in the basin of each mode, and ``shares`` what it has of the known mass. Where
+    the sizes of basins are spread evenly over magnitudes, as they are where modes differ in width, those of one to a
+    few points hold about as much mass as those of less than one point, which are unseen.
 
-    >>> equal = np.array([30, 34]), np.array([0.5, 0.5])
-    >>> round(most_missing(*equal, 64), 3), round(most_missing(np.array([60, 4]), np.array([0.5, 0.5]), 64), 3)
-    (0.047, 0.293)
-    >>> most_missing(np.array([], int), np.array([]), 0)
-    1.0
+    >>> round(missing_mass(np.array([40, 3, 1]), np.array([0.8, 0.15, 0.05])), 2)
+    0.2
     """
-    if starts == 0:
-        return 1.0
-    density = float(np.max(shares * starts / (counts + 1.0), initial=1.0))
-    return min(1.0, most_unseen(counts, starts) * density)
+    return float(np.sum(shares[counts <= RARELY]))

@@ -34,22 +34,21 @@ def check_unseen(unseen: float, starts: int, *, limit: float = 0.1) -> Check:
 
 @gate(
     "missing mass",
-    question="Were modes with much mass in a small basin come upon so often that others like them are found?",
-    holds="the unseen share of the basins, times the largest mass of a known mode relative to its basin, is at most "
-    "{limit:g}",
+    question="Were the modes come upon so often that others like them are found?",
+    holds="modes in whose basins the search evaluated five points or fewer have at most {limit:g} of the mass: about "
+    "as much is in modes that it did not find",
     advice="larger budget, or `settings.effort`: more starts",
     lasts=True,
 )
-def check_missing(missing: float, *, limit: float = 0.15) -> Check:
-    """The mass that may be missing is small.
+def check_missing(missing: float, *, limit: float = 0.1) -> Check:
+    """The estimated mass of modes that were not found is small.
 
     >>> check_missing(0.05).passed, check_missing(0.3).passed
     (True, False)
     """
     message = (
-        f"A mode with much of the mass was come upon rarely: others like it, with up to {100 * missing:.0f}% of the "
-        f"mass, may not have been come upon at all; {MORE}, or with settings.effort='thorough', or with a base that "
-        "covers less."
+        f"Modes with {100 * missing:.0f}% of the mass were come upon rarely: about as much may be in others that were "
+        f"not come upon at all; {MORE}, or with settings.effort='thorough', or with a base that covers less."
     )
     return judged("missing mass", missing, limit, not missing > limit, message)
 
