@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-all test-slow test-programs test-versions test-browser docs lint bench experiments clean
+.PHONY: demo test test-all test-slow test-programs test-versions test-browser docs dist lint bench experiments clean
 
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable
 
@@ -44,6 +44,9 @@ test-browser: $(VENV)/installed  ## the report page in Chromium; needs chromium 
 docs: $(VENV)/installed  ## the site in build/site; a warning is an error
 	$(INSTALL) ".[docs]"
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet --site-dir build/site
+
+dist: $(VENV)/installed  ## a wheel and an sdist in dist/, installed in an empty environment and tried there
+	$(BIN)/python tests/release/make_dist.py
 
 lint: $(VENV)/installed
 	$(BIN)/ruff check .

@@ -10,8 +10,9 @@ import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from tempered import first_that
+from tempered import assert_mean, first_that
 
+from pathtemp import plots
 from pathtemp.testing.calibration import assert_close
 
 mpl.use("Agg")
@@ -35,9 +36,9 @@ def run(page: str, folder: Path, monkeypatch: pytest.MonkeyPatch, *, seed: int =
     return names
 
 
-def until_converged(page: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+def until_converged(page: str, folder: Path, monkeypatch: pytest.MonkeyPatch, *, fit: str = "fit") -> dict[str, Any]:
     """The same of the first seed whose ``fit`` has converged."""
-    return first_that(lambda names: names["fit"].converged, lambda k: run(page, folder, monkeypatch, seed=k + 1))
+    return first_that(lambda names: names[fit].converged, lambda k: run(page, folder, monkeypatch, seed=k + 1))
 
 
 @pytest.mark.slow
@@ -93,11 +94,43 @@ def test_every_page_is_in_the_navigation() -> None:
 
 
 def test_every_plot_is_described() -> None:
-    from pathtemp import plots
-
     text = (ROOT / "docs" / "plots.md").read_text()
     assert not [
         name
         for name in plots.__all__
         if f"pathtemp.plots.{name}" not in text and f"plots.{name}(" not in text and name != "plot"
     ]
+
+
+def test_every_figure_of_the_gallery_is_shown_for_light_and_dark_pages() -> None:
+    text = (ROOT / "docs" / "plots.md").read_text()
+    light = set(re.findall(r"figures/(\w+)\.png#only-light", text))
+    assert light == set(re.findall(r"figures/(\w+)-dark\.png#only-dark", text))
+    assert light >= set(plots.__all__)
+
+
+def test_no_page_installs_from_an_index_that_does_not_have_it() -> None:
+    pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "examples").rglob("*.md")]
+    assert not [path.name for path in pages if re.search(r"pip install ['\"]?pathtemp", path.read_text())]
+
+
+def test_the_glossary_has_one_meaning_for_each_word() -> None:
+    words = re.findall(r"^\| ([^|]+?) \|", (ROOT / "docs" / "glossary.md").read_text(), re.MULTILINE)
+    named = [word.strip() for entry in words[1:] for word in entry.split(",")]
+    wanted = {"base", "target", "path", "lam", "a", "delta", "tour", "round trip", "regeneration", "orbit", "lattice"}
+    wanted |= {"leg", "chart", "mode", "verdict"}
+    assert wanted <= set(named)
+    assert len(named) == len(set(named))
+
+
+@pytest.mark.slow
+def test_the_analysis(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = until_converged("analysis.md", tmp_path, monkeypatch, fit="two")
+    two = names["two"]
+    assert len(names["velocity"]) == 82
+    # Either labelling of each explanation has the same share.
+    low = two.posterior["mu"].values[..., 0] < two.posterior["mu"].values[..., 1]
+    assert_mean(low, 0.5)
+    assert names["table"].index[0] == "three clusters"
+    assert names["elpd"]["three"] > names["elpd"]["two"]
+    assert Path("galaxies.html").is_file()

@@ -6,6 +6,7 @@ import jax
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import pytest
 import xarray as xr
 from synthetic import FAILED, cauchy_fit, fit_of, odd_model
@@ -13,7 +14,8 @@ from synthetic import FAILED, cauchy_fit, fit_of, odd_model
 from pathtemp import plots
 from pathtemp.errors import InputError, MissingExtraError
 from pathtemp.modes.table import Modes
-from pathtemp.plots.modes import mode_labels
+from pathtemp.plots.arc import along
+from pathtemp.plots.chosen import chosen, mode_labels
 from pathtemp.plots.variables import bin_count, scalar
 from pathtemp.result.curve import LogZ
 from pathtemp.result.fit import Fit
@@ -25,7 +27,7 @@ mpl.use("Agg")
 PANELS = [
     *(plots.target_draws, plots.base_draws, plots.joint_path, plots.log_z),
     *(plots.marginal_a, plots.history, plots.hardness, plots.acceptance),
-    *(plots.tours, plots.tails, plots.mode_shares),
+    *(plots.tours, plots.tails, plots.mode_shares, plots.modes),
 ]
 
 
@@ -164,7 +166,7 @@ def test_rounds_outside_the_range_are_marked_at_its_edge(fit):
     ax = plots.history(dataclasses.replace(fit, history=(far, *fit.history[1:])))
     low, high = ax.get_ylim()
     assert high - low < 2
-    assert any(line.get_marker() == "v" and len(line.get_xdata()) == 1 for line in ax.lines)
+    assert any(line.get_marker() == "v" and far.gradients in line.get_xdata() for line in ax.lines)
 
 
 def test_hardness_that_spans_decades_is_on_a_log_scale(fit):
@@ -272,3 +274,123 @@ def test_tours_show_the_ends_of_each_chain(fit):
     ax = plots.tours(fit, chains=2)
     assert len(ax.lines) == 6
     assert [label.get_text() for label in ax.get_yticklabels()] == ["chain 0", "chain 1"]
+
+
+def test_titles_and_notes_do_not_lie_over_each_other(fit):
+    for panel in PANELS:
+        ax = panel(with_modes(fit))
+        ax.figure.canvas.draw()
+        left, right = (title.get_window_extent() for title in (ax._left_title, ax._right_title))
+        assert left.x1 < right.x0 or not ax.get_title("right"), panel.__name__
+
+
+def test_panels_of_their_own_have_the_style_of_the_package(fit):
+    assert not plots.log_z(fit).get_legend().get_frame_on()
+    assert plots.log_z(fit).title.get_fontsize() == 10
+
+
+def test_lines_are_seen_on_a_dark_page(fit):
+    with plt.style.context("dark_background"):
+        ax = plots.marginal_a(fit)
+        assert mpl.colors.to_rgb(ax.lines[0].get_color()) == (1.0, 1.0, 1.0)
+        assert mpl.colors.to_rgb(ax.get_facecolor()) == (0.0, 0.0, 0.0)
+
+
+def two_variables(fit: Fit) -> Fit:
+    """The Cauchy pair after a variable that does not tell its modes apart."""
+    noise = xr.zeros_like(fit.posterior["theta"].isel(theta_dim_0=0, drop=True))
+    noise += np.random.default_rng(0).normal(size=noise.shape)
+    names = {"noise": noise}
+    centre = {"noise": np.zeros(2), "theta": np.array([[-10.0], [10.0]])}
+    modes = dataclasses.replace(with_modes(fit).modes, centre=centre)
+    base = xr.Dataset(names | dict(fit.base.data_vars)) if fit.base.sizes == fit.posterior.sizes else fit.base
+    return dataclasses.replace(
+        fit, posterior=xr.Dataset(names | dict(fit.posterior.data_vars)), base=base, modes=modes, model=None
+    )
+
+
+def test_the_variable_that_separates_the_modes_is_shown(fit):
+    assert chosen(fit, 1) == ["theta[0]"]
+    pair = two_variables(fit)
+    pair = dataclasses.replace(pair, base=pair.posterior)
+    assert chosen(pair, 2) == ["theta[0]", "noise"]
+    twin = pair.posterior.assign(twin=1.0 - pair.posterior["theta"].isel(theta_dim_0=0, drop=True))
+    centre = {**pair.modes.centre, "twin": np.array([11.0, -9.0])}
+    both = dataclasses.replace(pair, posterior=twin, base=twin, modes=dataclasses.replace(pair.modes, centre=centre))
+    assert chosen(both, 3) == ["theta[0]", "noise", "twin"]
+    assert plots.target_draws(pair).get_xlabel() == "theta[0]"
+    assert [ax.get_xlabel() for ax in plots.plot(pair).axes[:2]] == ["theta[0]", "theta[0]"]
+    assert "modes differ in theta[0]" in plots.joint_path(pair).get_title("right")
+
+
+def test_the_base_panel_says_where_the_path_starts_from(fit):
+    assert plots.base_draws(fit).get_title("left") == "Base draws (λ = 0)"
+    mixed = plots.base_draws(with_modes(fit))
+    assert mixed.get_title("left") == "Base as given"
+    assert "mixture" in mixed.get_title("right")
+
+
+def test_history_cuts_no_bar_without_saying_so(fit):
+    ax = plots.history(fit)
+    low, high = ax.get_ylim()
+    late = [r for r in fit.history if r.phase == "sample"]
+    assert all(low < r.log_z - 2 * r.log_z_se and r.log_z + 2 * r.log_z_se < high for r in late)
+    far = dataclasses.replace(late[0], log_z_se=100 * late[0].log_z_se)
+    cut = plots.history(dataclasses.replace(fit, history=(*fit.history[:5], far, *late[1:])))
+    assert "goes on outside" in [text.get_text() for text in cut.get_legend().get_texts()]
+    assert cut.get_ylim()[1] - cut.get_ylim()[0] < 2
+
+
+def test_the_axis_along_the_path_is_spaced_by_its_length(fit):
+    scale = along(fit)
+    local = fit.diagnostics.local_length
+    assert scale(np.array([0.0, 1.0])) == pytest.approx([0.0, local.sum()])
+    # Half of the length lies below lam = .15, and has half of the axis.
+    assert scale(np.array([0.15]))[0] > 0.3 * local.sum()
+    assert scale.ticks()[0] == 0.0
+    assert scale.ticks()[-1] == 1.0
+    nothing = dataclasses.replace(fit.diagnostics, local_length=np.full(10, np.nan))
+    assert not along(dataclasses.replace(fit, diagnostics=nothing)).by_length
+
+
+def test_tails_leave_room_for_the_target(fit):
+    heavy = np.random.default_rng(0).standard_cauchy(fit.base["theta"].shape) * 1e4
+    wide = dataclasses.replace(fit, base=fit.base.assign(theta=(fit.base["theta"].dims, heavy)))
+    ax = plots.tails(wide)
+    target = fit.posterior["theta"].values
+    low, high = ax.get_xlim()
+    assert np.ptp(target) > 0.3 * (high - low)
+    assert "base from" in ax.get_title("right")
+
+
+def test_a_map_of_the_modes_has_their_shares(fit):
+    one = plots.modes(with_modes(fit))
+    assert [text.get_text() for text in one.get_legend().get_texts()] == ["0: 0.510 ± 0.020", "1: 0.490 ± 0.020"]
+    pair = two_variables(fit)
+    both = plots.modes(dataclasses.replace(pair, base=pair.posterior))
+    assert (both.get_xlabel(), both.get_ylabel()) == ("theta[0]", "noise")
+    assert plots.modes(fit).get_legend() is None
+    rare = pair.posterior.copy(deep=True)
+    rare["theta"].values[...] = -10.0 + rare["noise"].values[..., None]
+    rare["theta"].values[0, 0] = 10.0
+    ends = plots.modes(dataclasses.replace(pair, posterior=rare, base=rare)).get_xlim()
+    assert ends[0] < -10.0 < 10.0 < ends[1]
+    with pytest.raises(InputError, match="one or two variables"):
+        plots.modes(fit, var=("a", "b", "c"))
+
+
+def test_a_trace_shows_every_chain_once(fit):
+    figure = plots.trace(fit)
+    right = figure.axes[1]
+    chains, draws = fit.posterior["theta"].shape[:2]
+    assert len(right.lines) == chains
+    assert sum(len(line.get_xdata()) for line in right.lines) == chains * draws
+    pixels(figure)
+    pixels(plots.trace(with_draws(np.full((2, 5), np.nan))))
+
+
+def test_a_comparison_takes_the_table_alone():
+    with pytest.raises(InputError, match=r"table: it must be the table that pt\.compare gives"):
+        plots.comparison(3)
+    with pytest.raises(InputError, match="probability"):
+        plots.comparison(pd.DataFrame({"log_bf": [0.0]}))

@@ -15,6 +15,7 @@ else:
     os.environ["JAX_ENABLE_X64"] = "1"
 
 if TYPE_CHECKING:
+    __version__: str
     from pathtemp import baselines, estimators, plots, settings, testing
     from pathtemp.api.compare import bayes_factor, compare
     from pathtemp.api.diagnose_margin import diagnose_margin
@@ -66,6 +67,8 @@ _HOMES = {
 
 def __getattr__(name: str) -> Any:
     """Import public names when they are first used, so that ``import pathtemp`` is quick."""
+    if name == "__version__":
+        return import_module("importlib.metadata").version("pathtemp")
     if name in _MODULES:
         return import_module(f"pathtemp.{_MODULES[name]}")
     if name in _HOMES:

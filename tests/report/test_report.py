@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import re
 import sys
 from dataclasses import replace
@@ -12,6 +13,7 @@ import pytest
 from synthetic import FAILED, cauchy_fit, fit_of, odd_model
 
 import pathtemp as pt
+from pathtemp.report.markup import aligned
 from pathtemp.report.page import page, small
 
 EVIL = ("</script><script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "../../etc/passwd")
@@ -120,3 +122,32 @@ def test_bare_fits_have_a_page() -> None:
     fit = fit_of(odd_model(), draws=1)
     assert "too few draws" in page(fit)
     assert "round by round" not in page(replace(fit, history=()))
+
+
+def test_parameters_come_first_and_the_rest_is_folded() -> None:
+    fit = cauchy_fit()
+    theta = fit.posterior["theta"]
+    more = fit.posterior.assign(log_lik=theta * 0.001, twice=2 * theta.isel(theta_dim_0=0))
+    html = page(replace(fit, posterior=more))
+    table, folded = html.index(">theta[0]<"), html.index("<details>")
+    assert table < folded < html.index(">twice<") < html.index(">log_lik[0]<")
+    assert "2 more: transformed parameters and generated quantities" in html
+    assert "<details>" not in page(fit)
+
+
+def test_points_of_a_column_line_up() -> None:
+    assert aligned(["-1.250", "30.5", "7"])[1:] == [
+        '30.5<span class="unseen">00</span>',
+        '7<span class="unseen">.000</span>',
+    ]
+
+
+def test_figures_are_light_whatever_the_style_of_the_user() -> None:
+    import matplotlib.pyplot as plt
+
+    with plt.style.context("dark_background"):
+        html = page(cauchy_fit())
+    for image in re.findall(r"data:image/svg\+xml;base64,([^\"]+)", html):
+        paper = re.search(r'id="patch_1".*?fill: (#\w+)', base64.b64decode(image).decode(), re.DOTALL)
+        assert paper
+        assert paper[1] == "#ffffff"

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pathtemp.io.printable import printable
+from pathtemp.plots.chosen import chosen, scalars
 from pathtemp.plots.path import Curve, joint_path, log_z, marginal_a
 from pathtemp.plots.running import acceptance, hardness, history
-from pathtemp.plots.style import ALARM, RC, of_fit, pyplot
+from pathtemp.plots.style import ALARM, ink, of_fit, pyplot
 from pathtemp.plots.variables import Density, base_draws, target_draws
 
 if TYPE_CHECKING:
@@ -34,7 +35,8 @@ def plot(
     fit
         The fit.
     var
-        Which scalar of the draws to show, e.g. "mu" or "theta[3]"; the first where None.
+        Which scalar of the draws to show, e.g. "mu" or "theta[3]"; the one that separates the modes best where None, or
+        else the first.
     label
         What to call it on the axes; its name where None.
     target_density, base_density
@@ -42,26 +44,23 @@ def plot(
     exact
         The true curve log z(lam) - log z(0), where it is known.
     """
-    plt = pyplot()
-    with plt.rc_context(RC):
-        figure, panels = _four(fit)
-        target_draws(fit, panels[0, 0], var=var, density=target_density, label=label)
-        base_draws(fit, panels[0, 1], var=var, density=base_density, label=label)
-        joint_path(fit, panels[1, 0], label=label if var is None else None)
-        log_z(fit, panels[1, 1], exact=exact)
+    var = chosen(fit, 1)[0] if var is None else var
+    figure, panels = _four(fit)
+    target_draws(fit, panels[0, 0], var=var, density=target_density, label=label)
+    base_draws(fit, panels[0, 1], var=var, density=base_density, label=label)
+    joint_path(fit, panels[1, 0], label=label if var == next(scalars(fit.posterior))[0] else None)
+    log_z(fit, panels[1, 1], exact=exact)
     return figure
 
 
 @of_fit
 def diagnose(fit: Fit, *, exact: Curve | None = None) -> Figure:
     """The figure for when something is wrong: the marginal of a, log z by round, hardness and acceptance."""
-    plt = pyplot()
-    with plt.rc_context(RC):
-        figure, panels = _four(fit)
-        marginal_a(fit, panels[0, 0])
-        history(fit, panels[0, 1], exact=None if exact is None else float(exact(fit.log_z.lam)[-1]))
-        hardness(fit, panels[1, 0])
-        acceptance(fit, panels[1, 1])
+    figure, panels = _four(fit)
+    marginal_a(fit, panels[0, 0])
+    history(fit, panels[0, 1], exact=None if exact is None else float(exact(fit.log_z.lam)[-1]))
+    hardness(fit, panels[1, 0])
+    acceptance(fit, panels[1, 1])
     return figure
 
 
@@ -76,7 +75,7 @@ def _four(fit: Fit) -> tuple[Figure, np.ndarray]:
         x=0.01,
         ha="left",
         fontsize=11,
-        color="black" if fit.converged else ALARM,
+        color=ink() if fit.converged else ALARM,
         parse_math=False,
     )
     return figure, panels

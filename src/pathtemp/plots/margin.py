@@ -8,8 +8,9 @@ import numpy as np
 
 from pathtemp._types import FloatArray
 from pathtemp.io.printable import printable
+from pathtemp.plots.chosen import scalars
 from pathtemp.plots.running import acceptance
-from pathtemp.plots.style import ALARM, BETWEEN, ESTIMATE, EXACT, RC, TARGET, axes, of_fit, pyplot, title
+from pathtemp.plots.style import ALARM, BETWEEN, DASHES, ESTIMATE, RC, TARGET, axes, ink, of_fit, pyplot, title
 from pathtemp.plots.variables import Density
 
 if TYPE_CHECKING:
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 
 POINTS = 401
 """Points at which a density is drawn."""
+
+WALKS = 4
+"""Chains whose walk is drawn."""
 
 
 @of_fit
@@ -34,31 +38,30 @@ def plot(fit: MarginFit, *, exact: Density | None = None) -> Figure:
     exact
         The true density of the margin, where it is known.
     """
-    plt = pyplot()
-    with plt.rc_context(RC):
-        figure, panels = plt.subplots(2, 2, figsize=(8.4, 6.2), layout="constrained")
-        verdict = "converged" if fit.converged else "NOT converged"
-        colour = "black" if fit.converged else ALARM
-        heading = f"{printable(fit.name)}, along {printable(_marginal(fit).name)}: {verdict}"
-        figure.suptitle(heading, x=0.01, ha="left", fontsize=11, color=colour, parse_math=False)
-        density(fit, panels[0, 0], exact=exact)
-        log_density(fit, panels[0, 1])
-        walk(fit, panels[1, 0])
-        acceptance(fit, panels[1, 1])
-        low, high = fit.log_z.lam[0], fit.log_z.lam[-1]
-        panels[1, 1].set(xlim=(low, high), xlabel="unconstrained scale of the margin")
+    figure: Figure
+    figure, panels = pyplot().subplots(2, 2, figsize=(8.4, 6.2), layout="constrained")
+    verdict = "converged" if fit.converged else "NOT converged"
+    colour = ink() if fit.converged else ALARM
+    heading = f"{printable(fit.name)}, along {printable(_marginal(fit).name)}: {verdict}"
+    figure.suptitle(heading, x=0.01, ha="left", fontsize=11, color=colour, parse_math=False)
+    density(fit, panels[0, 0], exact=exact)
+    log_density(fit, panels[0, 1])
+    walk(fit, panels[1, 0])
+    acceptance(fit, panels[1, 1])
+    panels[1, 1].set_xlabel(_scale(fit), parse_math=False)
     return figure
 
 
 @of_fit
 def density(fit: MarginFit, ax: Axes | None = None, *, exact: Density | None = None) -> Axes:
-    """The marginal density with its band of two standard errors, over the histogram of the thinned draws."""
+    """The marginal density with its band of two standard errors, over a histogram of the target draws."""
     ax = axes(ax)
     marginal = _marginal(fit)
     x = quantile_range(marginal, 0.001, 0.995)
+    _histogram(ax, fit, marginal, float(x[0]), float(x[-1]))
     draw_density(ax, marginal, x)
     if exact is not None:
-        ax.plot(x, exact(x), color=EXACT, linewidth=1.0, linestyle=(0, (4, 3)), label="exact")
+        ax.plot(x, exact(x), color=ink(), linewidth=1.0, linestyle=DASHES, label="exact")
     ax.legend(loc="best")
     title(ax, "Marginal density", "± 2 se")
     ax.set(xlim=(x[0], x[-1]), ylim=(0, None), ylabel="density")
@@ -75,7 +78,8 @@ def log_density(fit: MarginFit, ax: Axes | None = None) -> Axes:
     ax.fill_between(curve.lam, curve.mean - band, curve.mean + band, color=ESTIMATE, alpha=0.35, linewidth=0)
     ax.plot(curve.lam, curve.mean, color=ESTIMATE, linewidth=1.4)
     title(ax, "Log density, unconstrained", "± 2 se")
-    ax.set(xlim=(curve.lam[0], curve.lam[-1]), xlabel="unconstrained scale of the margin", ylabel="log p")
+    ax.set(xlim=(curve.lam[0], curve.lam[-1]), ylabel="log p, up to a constant")
+    ax.set_xlabel(_scale(fit), parse_math=False)
     return ax
 
 
@@ -84,16 +88,23 @@ def walk(fit: MarginFit, ax: Axes | None = None) -> Axes:
     """The margin of a few chains by iteration: a good walk goes from end to end."""
     ax = axes(ax)
     lam = fit.path["lam"].values
-    for chain in lam[:: max(1, len(lam) // 4)][:4]:
-        ax.plot(chain, linewidth=0.6, alpha=0.8)
-    title(ax, "PathChains along the margin", f"{fit.diagnostics.tours:,} trips")
-    ax.set(xlim=(0, lam.shape[1]), xlabel="iteration", ylabel="unconstrained scale of the margin")
+    low, high = fit.log_z.lam[0], fit.log_z.lam[-1]
+    shown = lam[:: max(1, len(lam) // WALKS)][:WALKS]
+    for number, chain in enumerate(shown):
+        ax.plot(number + 0.86 * (chain - low) / (high - low), color=BETWEEN, linewidth=0.7)
+    title(ax, "Chains along the margin", f"{fit.diagnostics.tours:,} trips")
+    ax.set(xlim=(0, lam.shape[1]), xlabel="iteration", ylabel="from end to end, by chain")
+    ax.set_yticks(np.arange(len(shown)) + 0.43, [f"chain {number}" for number in range(len(shown))])
     return ax
 
 
 def compare(marginal: Marginal, draws: FloatArray, ax: Axes | None = None, *, label: str = "NUTS draws") -> Axes:
     """The marginal beside the histogram of somebody else's draws, on a log scale where the margin is positive."""
-    ax = axes(ax)
+    with pyplot().rc_context(RC):
+        return _beside(marginal, draws, axes(ax), label)
+
+
+def _beside(marginal: Marginal, draws: FloatArray, ax: Axes, label: str) -> Axes:
     x = quantile_range(marginal, 1e-4, 0.999)
     positive = marginal.interval[0] > 0
     low, high = x[0], x[-1]
@@ -120,6 +131,21 @@ def quantile_range(marginal: Marginal, low: float, high: float) -> FloatArray:
     """Points between two quantiles."""
     first, last = marginal.quantile(np.array([low, high])).value
     return np.linspace(float(first), float(last), POINTS)
+
+
+def _histogram(ax: Axes, fit: MarginFit, marginal: Marginal, low: float, high: float) -> None:
+    """The target draws of the margin, where it is one of the variables."""
+    drawn = dict(scalars(fit.posterior)).get(marginal.name)
+    if drawn is None or drawn.size == 0:
+        return
+    counts, edges = np.histogram(drawn, 30, (low, high))
+    height = counts / (drawn.size * np.diff(edges))
+    ax.stairs(height, edges, fill=True, color=BETWEEN, alpha=0.35, label="target draws")
+
+
+def _scale(fit: MarginFit) -> str:
+    """What the axis along the margin is called."""
+    return f"{printable(_marginal(fit).name)}, unconstrained"
 
 
 def _marginal(fit: MarginFit) -> Marginal:

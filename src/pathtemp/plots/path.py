@@ -10,8 +10,23 @@ import numpy as np
 from pathtemp._types import FloatArray
 from pathtemp.api.arguments import shown
 from pathtemp.errors import InputError
+from pathtemp.io.printable import printable
 from pathtemp.paths.links import A_MAX, A_MIN, BASE_END, TARGET_START
-from pathtemp.plots.style import BASE, BETWEEN, ESTIMATE, EXACT, TARGET, axes, central_range, empty, of_fit, title
+from pathtemp.plots.chosen import chosen, scalars
+from pathtemp.plots.style import (
+    BASE,
+    BETWEEN,
+    DASHES,
+    ESTIMATE,
+    TARGET,
+    axes,
+    central_range,
+    empty,
+    ink,
+    of_fit,
+    title,
+)
+from pathtemp.plots.variables import same_as_path
 from pathtemp.result.summary import with_error
 from pathtemp.settings import Settings
 
@@ -19,6 +34,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from pathtemp.result.fit import Fit
+
+BINS_AT_BASE = 3
+"""Bins of the histogram of a on each stretch at which lam = 0; the others are as wide."""
 
 MOST_POINTS = 4000
 """Points of the joint path that are drawn; more only make the figure heavy."""
@@ -38,12 +56,13 @@ def joint_path(fit: Fit, ax: Axes | None = None, *, label: str | None = None) ->
     """The draws in the plane of a and theta: the path from the base (a = 0) to the target (a = 1) and back.
 
     Theta is the first unconstrained coordinate where the engine kept it, else delta = log target - log base.
-    ``label`` is what to call theta on the axis.
+    ``label`` is what to call theta on the axis. A note says so where the modes differ most in another variable.
     """
     ax = axes(ax)
-    title(ax, "Joint path")
     known = "theta0" in fit.path
-    theta = label or "first unconstrained coordinate"
+    theta, note = _coordinate(fit) if known else ("", "")
+    theta = label or theta
+    title(ax, "Joint path", note)
     a, lam = fit.path["a"].values.ravel(), fit.path["lam"].values.ravel()
     y = fit.path["theta0" if known else "delta"].values.ravel()
     kept = np.flatnonzero(np.isfinite(y))
@@ -60,6 +79,14 @@ def joint_path(fit: Fit, ax: Axes | None = None, *, label: str | None = None) ->
     return ax
 
 
+def _coordinate(fit: Fit) -> tuple[str, str]:
+    """What the path holds of theta, by name, and a note where the modes differ most in something else."""
+    first = next(scalars(fit.posterior))[0]
+    best = chosen(fit, 1)[0]
+    name = printable(first) + ("" if same_as_path(fit, first) else ", unconstrained")
+    return name, "" if best == first else f"modes differ in {printable(best)}"
+
+
 @of_fit
 def log_z(fit: Fit, ax: Axes | None = None, *, exact: Curve | None = None) -> Axes:
     """The log normalising constant over lam with its band of two standard errors.
@@ -73,16 +100,16 @@ def log_z(fit: Fit, ax: Axes | None = None, *, exact: Curve | None = None) -> Ax
     curve = fit.log_z
     lam, mean, band = curve.lam, curve.mean, 2 * curve.stderr
     if not np.isfinite(mean[1:]).any():
-        title(ax, "Log normalising constant", "not known", alarm=True)
+        title(ax, "log z along the path", "not known", alarm=True)
         return empty(ax, "no chain made a round trip")
     ax.fill_between(lam, mean - band, mean + band, color=ESTIMATE, alpha=0.35, linewidth=0, label="± 2 se")
     ax.plot(lam, mean, color=ESTIMATE, linewidth=1.4, label="estimate")
     if exact is not None:
-        ax.plot(lam, exact(lam), color=EXACT, linewidth=1.0, linestyle=(0, (4, 3)), label="exact")
+        ax.plot(lam, exact(lam), color=ink(), linewidth=1.0, linestyle=DASHES, label="exact")
     falls = bool(mean[-1] <= mean[0])
     ax.legend(loc="lower left" if falls else "lower right")
     value = with_error(*fit.log_constant).replace("-", "−")
-    title(ax, "Log normalising constant", f"log z(1) = {value}")
+    title(ax, "log z along the path", f"log z(1) = {value}")
     ax.set(xlim=(0, 1), xlabel="λ", ylabel="log z(λ) − log z(0)")
     if 0 < np.max(band) < THIN * np.ptp(mean):
         middle = np.zeros_like(mean) if exact is None else mean - exact(lam)
@@ -93,35 +120,47 @@ def log_z(fit: Fit, ax: Axes | None = None, *, exact: Curve | None = None) -> Ax
 
 @of_fit
 def marginal_a(fit: Fit, ax: Axes | None = None) -> Axes:
-    """Histogram of a, which is flat where the pseudo-prior is right, with Pareto k-hat of 1/p(a)."""
+    """Visits along a over those of a uniform law, which is 1 where the pseudo-prior is right; and k-hat of 1/p(a)."""
     ax = axes(ax)
     khat = fit.diagnostics.khat
     title(ax, "Marginal of a", f"k-hat = {khat:.2f}", alarm=khat > KHAT)
     a = fit.path["a"].values.ravel()
     if a.size == 0:
         return empty(ax, "no draws")
-    counts, edges = np.histogram(a, bins=40, range=(0, 2))
-    _ends(ax, fit)
-    ax.stairs(counts / (a.size * np.diff(edges)), edges, fill=True, color=BETWEEN, alpha=0.7, label="draws")
-    ax.axhline(0.5, color=EXACT, linewidth=1.0, linestyle=(0, (4, 3)), label="uniform")
-    ax.legend(loc="lower center", ncols=2)
-    ax.set(xlim=(0, 2), ylim=(0, None), xlabel="a   (0, 2: base, 1: target)", ylabel="p(a)")
+    base, target = _flat_ends(fit)
+    counts, edges = np.histogram(a, bins=round(BINS_AT_BASE * 2 / base), range=(0, 2))
+    height = counts * counts.size / a.size
+    middle = np.abs(0.5 * (edges[1:] + edges[:-1]) - 1.0)
+    at_base, at_target = middle > 1 - base, middle < 1 - target
+    groups = ((~at_base & ~at_target, BETWEEN, "between"), (at_base, BASE, "base"), (at_target, TARGET, "target"))
+    for where, colour, name in groups:
+        left, width = edges[:-1][where], 2.0 / counts.size
+        ax.bar(left, height[where], width, align="edge", color=colour, alpha=0.6, label=name)
+    ax.axhline(1.0, color=ink(), linewidth=1.0, linestyle=DASHES, label="uniform")
+    ax.legend(loc="upper center", ncols=4, columnspacing=1.0, handlelength=1.4)
+    ax.set(xlim=(0, 2), ylim=(0, 1.25 * max(1.0, float(height.max()))))
+    ax.set(xlabel="a   (0, 2: base, 1: target)", ylabel="visits over uniform visits")
     return ax
+
+
+def _flat_ends(fit: Fit) -> tuple[float, float]:
+    """Up to which a the link stays at lam = 0, and from which on at lam = 1."""
+    return (BASE_END, TARGET_START) if isinstance(fit.settings, Settings) else (A_MIN, A_MAX)
 
 
 def _ends(ax: Axes, fit: Fit) -> None:
     """Shade where the link is flat: lam = 0 at the outside, lam = 1 in the middle."""
-    base, target = (BASE_END, TARGET_START) if isinstance(fit.settings, Settings) else (A_MIN, A_MAX)
+    base, target = _flat_ends(fit)
     for low, high, colour in ((0, base, BASE), (2 - base, 2, BASE), (target, 2 - target, TARGET)):
         ax.axvspan(low, high, color=colour, alpha=0.12, linewidth=0)
 
 
 def _band_inset(ax: Axes, lam: FloatArray, middle: FloatArray, band: FloatArray, *, falls: bool, heading: str) -> None:
     # log z of a geometric path is convex: the room is above the chord, on the high side of a slope.
-    small = ax.inset_axes((0.55 if falls else 0.16, 0.56, 0.42, 0.36))
+    small = ax.inset_axes((0.6 if falls else 0.14, 0.6, 0.36, 0.3))
     small.fill_between(lam, middle - band, middle + band, color=ESTIMATE, alpha=0.35, linewidth=0)
     small.plot(lam, middle, color=ESTIMATE, linewidth=1.0)
-    small.axhline(0.0, color=EXACT, linewidth=0.8, linestyle=(0, (4, 3)))
+    small.axhline(0.0, color=ink(), linewidth=0.8, linestyle=DASHES)
     small.set_title(heading, loc="left", fontsize=7)
     small.set_xlim(0, 1)
     small.set_xticks([0, 1])

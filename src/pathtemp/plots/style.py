@@ -20,7 +20,10 @@ Drawn = TypeVar("Drawn")
 
 # The palette of Okabe and Ito, which colour-blind readers can tell apart.
 TARGET, BASE, BETWEEN = "#0072B2", "#E69F00", "#8C8C8C"
-ESTIMATE, ALARM, EXACT = "#009E73", "#D55E00", "#000000"
+ESTIMATE, ALARM = "#009E73", "#D55E00"
+
+DASHES = (0, (4, 3))
+"""Line style of what is exact, or aimed at."""
 
 CENTRAL = 0.99
 """Share of the draws that a panel shows; heavy tails would otherwise hide the rest."""
@@ -48,15 +51,21 @@ def pyplot() -> Any:
     return plt
 
 
+def ink() -> str:
+    """The colour of text in the user's style: black on white, and white on dark."""
+    return str(pyplot().rcParams["text.color"])
+
+
 def of_fit(draw: Callable[P, Drawn]) -> Callable[P, Drawn]:
-    """A plot of a fit, which says so where it is given something else."""
+    """A plot of a fit, in the style of this package; it says so where it is given something else."""
 
     @functools.wraps(draw)
     def checked(*args: P.args, **kwargs: P.kwargs) -> Drawn:
         fit = args[0] if args else kwargs.get("fit")
         if not hasattr(fit, "posterior"):
             raise InputError(f"fit: it must be a fit, as pt.temper gives, and is {shown(fit)}")
-        return draw(*args, **kwargs)
+        with pyplot().rc_context(RC):
+            return draw(*args, **kwargs)
 
     return checked
 
@@ -65,21 +74,26 @@ def axes(ax: Axes | None) -> Axes:
     """The given axes, or those of a new figure."""
     if ax is not None:
         return ax
-    plt = pyplot()
-    with plt.rc_context(RC):
-        made: Axes = plt.subplots(figsize=(4.2, 3.2), layout="constrained")[1]
+    made: Axes = pyplot().subplots(figsize=(4.2, 3.2), layout="constrained")[1]
     return made
 
 
 def title(ax: Axes, text: str, note: str = "", *, alarm: bool = False) -> None:
     """A heading on the left and a result on the right of the panel."""
     ax.set_title(text, loc="left", parse_math=False)
-    ax.set_title(note, loc="right", fontsize="small", color=ALARM if alarm else "#444444", parse_math=False)
+    ax.set_title(
+        note,
+        loc="right",
+        fontsize="small",
+        color=ALARM if alarm else ink(),
+        alpha=1.0 if alarm else 0.75,
+        parse_math=False,
+    )
 
 
 def empty(ax: Axes, text: str) -> Axes:
     """A panel that says why it is empty."""
-    ax.text(0.5, 0.5, text, ha="center", va="center", transform=ax.transAxes, color="#444444")
+    ax.text(0.5, 0.5, text, ha="center", va="center", transform=ax.transAxes, alpha=0.75)
     ax.set(xticks=[], yticks=[])
     return ax
 

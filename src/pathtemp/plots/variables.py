@@ -12,8 +12,8 @@ import xarray as xr
 from pathtemp._types import FloatArray
 from pathtemp.errors import InputError
 from pathtemp.io.printable import printable
-from pathtemp.plots.style import BASE, EXACT, TARGET, axes, central_range, empty, of_fit, title
-from pathtemp.result.draws import SAMPLE_DIMS
+from pathtemp.plots.chosen import chosen, scalars
+from pathtemp.plots.style import BASE, TARGET, axes, central_range, empty, ink, of_fit, title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -45,12 +45,13 @@ def target_draws(
     ax
         Where to draw; a new figure where None.
     var
-        Which scalar, e.g. "mu" or "theta[3]"; the first where None.
+        Which scalar, e.g. "mu" or "theta[3]"; the one that separates the modes best where None, or else the first.
     density
         A density to draw over it, normalised.
     label
         What to call the variable on the axis; its name where None.
     """
+    var = chosen(fit, 1)[0] if var is None else var
     return _histogram(fit.posterior, axes(ax), TARGET, "Target draws (λ = 1)", var, density, label)
 
 
@@ -63,50 +64,98 @@ def base_draws(
     density: Density | None = None,
     label: str | None = None,
 ) -> Axes:
-    """Histogram of the draws at lam = 0; see :func:`target_draws`."""
-    return _histogram(fit.base, axes(ax), BASE, "Base draws (λ = 0)", var, density, label)
+    """Histogram of the draws of the base as given; see :func:`target_draws`.
+
+    Where the path starts from a mixture of modes instead, that is said; and where the variable is the first one, of
+    which the path is kept, its draws at lam = 0 are drawn over it.
+    """
+    var = chosen(fit, 1)[0] if var is None else var
+    ax = _histogram(fit.base, axes(ax), BASE, "Base draws (λ = 0)", var, density, label)
+    if fit.modes is None or not fit.modes.mixture:
+        return ax
+    title(ax, "Base as given", "the path starts from a mixture")
+    start = at_base(fit, var)
+    values = scalar(fit.base, var)[1]
+    if start is None or values[np.isfinite(values)].size == 0:
+        return ax
+    low, high = ax.get_xlim()
+    counts, edges = np.histogram(start, bins=bin_count(start, low, high), range=(low, high))
+    height = counts / (start.size * np.diff(edges))
+    ax.stairs(height, edges, color=ink(), linewidth=1.0, label="mixture")
+    ax.set_ylim(0, 1.05 * max(ax.get_ylim()[1], float(height.max())))
+    ax.legend(loc="best")
+    return ax
+
+
+def at_base(fit: Fit, var: str) -> FloatArray | None:
+    """Draws at lam = 0 of the path that was taken, where ``var`` is what the path holds of theta; else None."""
+    if "theta0" not in fit.path or not same_as_path(fit, var):
+        return None
+    start = fit.path["theta0"].values[fit.path["lam"].values <= 0.0]
+    start = start[np.isfinite(start)]
+    return start if start.size else None
+
+
+def same_as_path(fit: Fit, var: str) -> bool:
+    """Whether ``var`` is the coordinate that the path holds, on its scale: then the path has its target draws."""
+    name, first = next(scalars(fit.posterior))
+    finite = first[np.isfinite(first)]
+    return var == name and finite.size > 0 and bool(np.isin(finite, fit.path["theta0"].values).all())
 
 
 @of_fit
 def tails(fit: Fit, ax: Axes | None = None, *, var: str | None = None, label: str | None = None) -> Axes:
     """The marginal with its tails on a log scale: the share of draws beyond each value, on either side of the median.
 
-    Target and base lie over each other: where the target's tail ends far inside the base's, the base covers it.
+    Target and base lie over each other: where the target's tail ends far inside the base's, the base covers it. The
+    axis is at most three times as wide as the target; how far a heavier base goes on is said.
     """
     ax = axes(ax)
     title(ax, "Tails")
-    drawn: list[FloatArray] = []
-    name = ""
-    for dataset, colour, heading in ((fit.base, BASE, "base"), (fit.posterior, TARGET, "target")):
-        name, draws = scalar(dataset, var)
-        values = np.sort(draws[np.isfinite(draws)])
-        if values.size == 0:
-            continue
-        share = (np.arange(values.size) + 0.5) / values.size
-        ax.plot(values, np.minimum(share, 1.0 - share), color=colour, linewidth=1.4, label=heading)
-        drawn.append(values)
-    if not drawn:
+    var = chosen(fit, 1)[0] if var is None else var
+    found = {"base": _sorted(fit.base, var), "target": _sorted(fit.posterior, var)}
+    found = {heading: values for heading, values in found.items() if values.size}
+    if not found:
         return empty(ax, "no draws")
-    every = np.concatenate(drawn)
+    for heading, values in found.items():
+        share = (np.arange(values.size) + 0.5) / values.size
+        colour = BASE if heading == "base" else TARGET
+        ax.plot(values, np.minimum(share, 1.0 - share), color=colour, linewidth=1.4, label=heading)
+    every = np.concatenate(list(found.values()))
     if every.min() > 0 and every.max() > WIDE * np.median(every):
         ax.set_xscale("log")
+    if len(found) == 2:
+        _room_for_target(ax, found["target"], found["base"])
     ax.set(yscale="log", ylabel="share of draws beyond")
-    ax.set_xlabel(label or printable(name), parse_math=False)
-    ax.legend(loc="best")
+    ax.set_xlabel(label or printable(var), parse_math=False)
+    ax.legend(loc="upper right")
     return ax
+
+
+def _sorted(dataset: xr.Dataset, var: str) -> FloatArray:
+    draws = scalar(dataset, var)[1]
+    return np.sort(draws[np.isfinite(draws)])
+
+
+def _room_for_target(ax: Axes, target: FloatArray, base: FloatArray) -> None:
+    """Cut the axis one width of the target beyond it on either side, where the base goes on further."""
+    logarithmic = ax.get_xscale() == "log"
+    t, b = (np.log(target), np.log(base)) if logarithmic else (target, base)
+    width = t[-1] - t[0]
+    low, high = t[0] - width, t[-1] + width
+    if width <= 0 or (b[0] >= low and b[-1] <= high):
+        return
+    low, high = max(low, min(b[0], t[0])), min(high, max(b[-1], t[-1]))
+    ax.set_xlim(*(np.exp([low, high]) if logarithmic else (low, high)))
+    title(ax, "Tails", f"base from {base[0]:.2g} to {base[-1]:.2g}".replace("-", "−"))
 
 
 def scalar(dataset: xr.Dataset, var: str | None = None) -> tuple[str, FloatArray]:
     """Label and (chain, draw) values of one scalar of a Dataset: the first, or that called ``var``."""
-    from arviz_base import xarray_var_iter
-    from arviz_base.labels import BaseLabeller
-
-    labeller = BaseLabeller()
     labels = []
-    for name, sel, isel, values in xarray_var_iter(dataset, skip_dims=set(SAMPLE_DIMS)):
-        label = labeller.make_label_flat(name, sel, isel)
+    for label, values in scalars(dataset):
         if var is None or var == label:
-            return label, np.asarray(values, float)
+            return label, values
         labels.append(label)
     some = ", ".join(islice(labels, 8)) + (", ..." if len(labels) > 8 else "")
     raise InputError(f"var: there is no {var!r} among the draws; choose one of {some}")
@@ -154,7 +203,7 @@ def _histogram(
     ax.stairs(height, edges, color=colour, linewidth=0.8)
     if density is not None:
         grid = np.linspace(low, high, 2001)
-        ax.plot(grid, density(grid), color=EXACT, linewidth=1.0, label="exact")
+        ax.plot(grid, density(grid), color=ink(), linewidth=1.0, label="exact")
         ax.legend(loc="best")
     ax.set(xlim=(low, high), ylim=(0, None), ylabel="density")
     ax.set_xlabel(label or printable(name), parse_math=False)

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 
 FIRST = "Draws of the target and of the base, the joint path, and log z with its band of two standard errors."
 
+SECOND = "How it went: the marginal of a, log z by round, where the path is hard, and acceptance."
+
+THIRD = "Tours of four chains, tails of a variable, and the modes with their shares."
+
 OF_MARGIN = "The marginal density and its logarithm, the walk along the margin, and acceptance."
 
 
@@ -31,34 +35,35 @@ def figures(fit: Fit) -> Markup:
         plt = pyplot()
     except MissingExtraError as error:
         return h("section", heading, h("p", f"There are none: {error}", class_="note"), id="figures")
-    captions: list[tuple[Callable[[], Figure], str]] = [(fit.plot, OF_MARGIN if hasattr(fit, "marginal") else FIRST)]
+    makers: list[tuple[Callable[[], Figure], str]] = [(fit.plot, OF_MARGIN if hasattr(fit, "marginal") else FIRST)]
     if not hasattr(fit, "marginal"):
-        captions += [
-            (partial(diagnose, fit), "How it went: the marginal of a, log z by round, where the path is hard.")
-        ]
-        captions += [(partial(_round_trips, fit), "Round trips of four chains, tails, and modes.")]
+        makers += [(partial(diagnose, fit), SECOND), (partial(_tours, fit), THIRD)]
     shown = []
-    for make, caption in captions:
-        figure = make()
-        shown.append(h("figure", h("img", src=_image(figure), alt=caption), h("figcaption", caption)))
-        plt.close(figure)
+    # The page turns its figures over for dark screens, so that they have to be light whatever the user's style.
+    with plt.style.context("default"):
+        for make, caption in makers:
+            figure = make()
+            shown.append(h("figure", h("img", src=_image(figure), alt=caption), h("figcaption", caption)))
+            plt.close(figure)
     return h("section", heading, *shown, id="figures")
 
 
-def _round_trips(fit: Fit) -> Figure:
-    """Tours and tails, and the shares of the modes where there are several."""
-    from pathtemp.plots import mode_shares, tails, tours
+def _tours(fit: Fit) -> Figure:
+    """Tours and tails, and a map of the modes where there are several."""
+    from pathtemp.plots import mode_shares, modes, tails, tours
     from pathtemp.plots.style import RC, pyplot
 
     several = fit.modes is not None and len(fit.modes) > 1
     plt = pyplot()
     with plt.rc_context(RC):
         figure: Figure
-        figure, panels = plt.subplots(1, 3 if several else 2, figsize=(8.4, 3.1), layout="constrained")
-        tours(fit, panels[0])
-        tails(fit, panels[1])
+        size = (8.4, 6.2 if several else 3.1)
+        figure, panels = plt.subplots(2 if several else 1, 2, figsize=size, squeeze=False, layout="constrained")
+        tours(fit, panels[0, 0])
+        tails(fit, panels[0, 1])
         if several:
-            mode_shares(fit, panels[2])
+            modes(fit, panels[1, 0])
+            mode_shares(fit, panels[1, 1])
     return figure
 
 

@@ -43,3 +43,18 @@ def rows(pairs: list[tuple[str, ...]], *, head: tuple[str, ...] = (), class_: st
     body = [h("tr", h("th", first, scope="row"), *(h("td", x) for x in rest)) for first, *rest in pairs]
     top = [h("thead", h("tr", *(h("th", x, scope="col") for x in head)))] if head else []
     return h("table", *top, h("tbody", *body), class_=class_ or "plain")
+
+
+def aligned(numbers: list[str]) -> list[Markup]:
+    """Numbers of one column, filled up on the right with digits that are not seen, so that their points line up.
+
+    >>> aligned(["1.25", "10", "nan"])
+    ['1.25', '10<span class="unseen">.00</span>', 'nan']
+    """
+    places = [len(x.partition(".")[2]) for x in numbers]
+    most = max((n for x, n in zip(numbers, places, strict=True) if x[-1:].isdigit()), default=0)
+    filled = []
+    for x, have in zip(numbers, places, strict=True):
+        missing = ("." if have == 0 else "") + "0" * (most - have) if x[-1:].isdigit() and have < most else ""
+        filled.append(Markup(text(x) + (h("span", missing, class_="unseen") if missing else "")))
+    return filled

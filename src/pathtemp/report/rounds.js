@@ -29,17 +29,30 @@
   const y = (value) => top + (Math.min(Math.max(value, low), high) - high) / (low - high) * (height - top - bottom);
   const points = (lam, values) => lam.map((l, i) => x(l).toFixed(1) + "," + y(values[i]).toFixed(1)).join(" ");
 
+  // Round numbers from low to high, and the decimals that tell them apart.
+  function ticks(from, to) {
+    const rough = (to - from) / 5;
+    const power = Math.pow(10, Math.floor(Math.log10(rough)));
+    const step = power * [1, 2, 5, 10].find((factor) => factor * power >= rough * 0.999);
+    const decimals = Math.max(0, -Math.floor(Math.log10(step) + 1e-9));
+    const found = [];
+    for (let k = Math.ceil(from / step - 1e-9); k * step <= to + 1e-9 * step; k++) {
+      found.push([k * step, (k * step).toFixed(decimals).replace(/^-(0(\.0+)?)$/, "$1").replace("-", "−")]);
+    }
+    return found;
+  }
+
   function draw() {
     const r = rounds[Number(slider.value)];
     const upper = r.mean.map((m, i) => m + 2 * r.se[i]);
     const lower = r.mean.map((m, i) => m - 2 * r.se[i]);
     const svg = make("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": r.label });
-    for (let k = 0; k <= 4; k++) {
-      const value = low + (high - low) * k / 4;
+    for (const [value, label] of ticks(low, high)) {
       svg.append(make("line", { x1: left, x2: width - right, y1: y(value), y2: y(value), class: "grid" }));
-      svg.append(make("text", { x: left - 8, y: y(value) + 4, class: "right" }, Number(value.toPrecision(3)).toString()));
-      const place = first + (last - first) * k / 4;
-      svg.append(make("text", { x: x(place), y: height - bottom + 18, class: "middle" }, String(Number(place.toPrecision(3)))));
+      svg.append(make("text", { x: left - 8, y: y(value) + 4, class: "right" }, label));
+    }
+    for (const [place, label] of ticks(first, last)) {
+      svg.append(make("text", { x: x(place), y: height - bottom + 18, class: "middle" }, label));
     }
     svg.append(make("text", { x: (left + width - right) / 2, y: height - 6, class: "middle" }, data.x));
     svg.append(make("text", { x: 14, y: height / 2, class: "middle", transform: `rotate(-90 14 ${height / 2})` },

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pathtemp.report.markup import Markup, h, rows
+from pathtemp._types import FloatArray
+from pathtemp.report.markup import Markup, aligned, h, rows
+from pathtemp.result.parameters import derived_names, parameter_names
 from pathtemp.result.run import Check
-from pathtemp.result.summary import posterior_table, with_error
+from pathtemp.result.summary import as_text, posterior_table, with_error
 from pathtemp.verdict.registry import gates
 
 if TYPE_CHECKING:
@@ -57,10 +59,11 @@ def modes(fit: Fit) -> Markup:
     table = fit.modes
     if table is None:
         return Markup("")
+    digits = _digits(table.share_se)
     lines: list[tuple[str, ...]] = [
         (
             str(k),
-            with_error(float(table.share[k]), float(table.share_se[k])),
+            f"{float(table.share[k]):.{digits}f} ± {float(table.share_se[k]):.{digits}f}",
             f"{int(table.visits[k]):,}",
             f"{float(table.log_density[k]):.2f}",
             str(table.found_by[k]),
@@ -72,17 +75,38 @@ def modes(fit: Fit) -> Markup:
     return h("section", h("h2", "Modes"), h("p", f"{table.headline}. Path: {table.why}."), *listed, id="modes")
 
 
+def _digits(errors: FloatArray) -> int:
+    """Decimals that show two digits of the smallest error, two at least and six at most."""
+    known = errors[np.isfinite(errors) & (errors > 0)]
+    return int(np.clip(1 - np.floor(np.log10(known.min())), 2, 6)) if known.size else 2
+
+
 def posterior(fit: Fit) -> Markup:
-    """Table of the first scalars of the posterior."""
-    table = posterior_table(fit.posterior, rows=MOST_ROWS)
-    if len(table) == 0:
+    """Table of the parameters, and one of what follows from them, folded."""
+    parameters, derived = parameter_names(fit), derived_names(fit)
+    first = _table(fit, parameters or derived)
+    if first is None:
         return h("section", h("h2", "Posterior"), h("p", "There are too few draws of the target for a table."))
-    lines = [(str(name), *(f"{x:.4g}" for x in values)) for name, *values in table.itertuples()]
-    sizes = {name: int(np.prod(x.shape[2:])) for name, x in fit.posterior.data_vars.items()}
-    more = sum(sizes.values()) - len(lines)
+    parts = [h("h2", "Posterior"), first]
+    second = _table(fit, derived) if parameters and derived else None
+    if second is not None:
+        named = f"{len(derived)} more: transformed parameters and generated quantities"
+        parts.append(h("details", h("summary", named), second))
+    return h("section", *parts, id="posterior")
+
+
+def _table(fit: Fit, names: list[str]) -> Markup | None:
+    """The first scalars of some variables; None where there are too few draws."""
+    table = posterior_table(fit.posterior[names], rows=MOST_ROWS)
+    if len(table) == 0:
+        return None
+    text = as_text(table)
+    columns = [aligned([x.replace("-", "−") for x in text[column]]) for column in text.columns]
+    lines = [(str(name), *values) for name, *values in zip(text.index, *columns, strict=True)]
+    more = sum(int(np.prod(fit.posterior[name].shape[2:])) for name in names) - len(lines)
     note = [h("p", f"… and {more:,} more in fit.posterior.", class_="note")] if more > 0 else []
     head = ("", *(str(column) for column in table.columns))
-    return h("section", h("h2", "Posterior"), rows(lines, head=head, class_="numbers"), *note, id="posterior")
+    return h("div", rows(lines, head=head, class_="numbers"), *note)
 
 
 def checks(fit: Fit) -> Markup:

@@ -224,7 +224,11 @@ def _hardest(diagnostics: Diagnostics) -> str:
 
 
 def _format(table: pd.DataFrame) -> str:
-    """The table as text: location and scale to three digits of the standard deviation, errors to two."""
+    return str(as_text(table).to_string())
+
+
+def as_text(table: pd.DataFrame) -> pd.DataFrame:
+    """Each number as text: location and scale to three digits of the standard deviation, errors to two."""
     text = pd.DataFrame(index=table.index)
     decimals = [2 - _magnitude(sd) for sd in table["sd"]]
     for column in table.columns:
@@ -238,7 +242,7 @@ def _format(table: pd.DataFrame) -> str:
         else:
             pairs = zip(values, decimals, strict=True)
             text[column] = [f"{x:.{max(d, 0)}f}" if d <= MOST_DECIMALS else f"{x:.3e}" for x, d in pairs]
-    return str(text.to_string())
+    return text
 
 
 def _magnitude(x: float) -> int:
