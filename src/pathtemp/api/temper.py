@@ -17,6 +17,9 @@ from pathtemp.engines.default.effort import settled_effort, work_of
 from pathtemp.engines.default.engine import FEWEST_ROUNDS, MOST_GRADIENTS, TemperEngine, TemperPlan
 from pathtemp.engines.default.modes import LEAST_SEARCH
 from pathtemp.engines.driver import carry_out, new_checkpoint
+from pathtemp.engines.islands.archipelago import Archipelago, Begun
+from pathtemp.engines.islands.board import Board
+from pathtemp.engines.islands.workers import Here
 from pathtemp.engines.progress import Progress, display
 from pathtemp.errors import InputError
 from pathtemp.kernels.compilation import use_compilation_cache
@@ -26,6 +29,7 @@ from pathtemp.model.model import Model, the_model
 from pathtemp.modes.reference import LEAST_GRADIENTS, with_reference
 from pathtemp.paths.geometric import GeometricPath
 from pathtemp.result.fit import Fit
+from pathtemp.result.run import Counts
 from pathtemp.seeds import seed_word
 from pathtemp.settings import DEFAULT, PaperSettings, Settings
 
@@ -45,6 +49,7 @@ def temper(
     seed: int = 0,
     modes: Literal["auto", "off"] | ArrayLike = "auto",
     settings: Settings | PaperSettings = DEFAULT,
+    islands: int = 1,
     progress: bool | Progress = True,
     checkpoint: str | os.PathLike[str] | None = None,
 ) -> Fit:
@@ -68,10 +73,10 @@ def temper(
     draws
         Target draws to keep for each chain; by default about 4000 over all chains.
     chains
-        Chains side by side; overrides ``settings.chains``.
+        Chains side by side, of each island; overrides ``settings.chains``.
     budget
-        Gradient evaluations to spend, over all chains and everything included. By default a run stops once the
-        draws are there and log z is precise, at one million evaluations at most.
+        Gradient evaluations to spend, over all chains and islands and everything included. By default a run stops once
+        the draws are there and log z is precise, at one million evaluations of an island at most.
     seed
         The same seed gives the same draws.
     modes
@@ -81,11 +86,14 @@ def temper(
         The paper's engine never does.
     settings
         ``pt.settings.DEFAULT``, or ``pt.settings.PAPER`` for the paper's own engine.
+    islands
+        Runs that search for modes and adapt apart, each with a seed of its own. Their lists of modes are united before
+        they sample, their tours are pooled, and the verdict asks whether they agree: the fit is that of all together.
     progress
         A progress bar, or an object with the methods of :class:`pathtemp.engines.progress.Progress`.
     checkpoint
         File, or folder, for the whole state of the run, written after every round; ``pt.resume`` goes on from it.
-        Without one, too, Ctrl-C gives the fit of the rounds so far, with a verdict that says so.
+        Without one, too, Ctrl-C gives the fit of the rounds so far, with a verdict that says so. It is of one island.
 
     Returns
     -------
@@ -101,6 +109,8 @@ def temper(
     """
     began, word = time.perf_counter(), seed_word(seed)
     budget, draws, chains = checked_how(settings, budget=budget, draws=draws, chains=chains)
+    islands = whole_number("islands", islands, least=1)
+    _check_islands(islands, settings, checkpoint)
     given = the_model("temper", model, target, base, dim)
     hints = _hints(modes, given.dim)
     shown = display(progress)
@@ -109,8 +119,9 @@ def temper(
     settings = settings if chains is None else settings.replace(chains=chains)
     if isinstance(settings, PaperSettings):
         return _by_the_paper(given, (seed, settings, draws, budget), shown, place)
-    settings = settings if budget is None else settings.within(budget, given.dim)
-    _check_budget(given, budget, settings, search=hints is not None)
+    share = None if budget is None else budget / islands
+    settings = settings if share is None else settings.within(share, given.dim)
+    _check_budget(given, share, settings, search=hints is not None, islands=islands)
     whole, reference = with_reference(given, seed=word, budget=budget)
     theta = starts(whole, count=settings.chains, seed=word)
     start = theta, check_model(whole, theta)
@@ -118,17 +129,28 @@ def temper(
     plan = TemperPlan(
         seed=seed,
         settings=settings,
-        draws=_room(given, settings, budget) if draws is None else draws,
+        draws=_room(given, settings, share, islands) if draws is None else draws,
         # Without a budget the run goes on until the draws are there.
         must_draw=draws is not None or budget is None,
         budget=budget,
         search=hints is not None,
     )
-    engine = TemperEngine(whole, plan, start, hints=hints, about="" if reference is None else reference.about)
-    if reference is not None:
-        engine.chains.counts = reference.counts
+    about, spent = ("", Counts()) if reference is None else (reference.about, reference.counts)
+    if islands > 1:
+        begun = Begun(plan, islands, hints, about, spent, seconds=time.perf_counter() - began)
+        return Archipelago(whole, begun, Here(whole, Board(shown, islands)), shown).carry_out()
+    engine = TemperEngine(whole, plan, start, hints=hints, about=about)
+    engine.chains.counts = spent
     engine.seconds["start"] = time.perf_counter() - began
     return carry_out(engine, plan, whole, shown, place)
+
+
+def _check_islands(islands: int, settings: Settings | PaperSettings, checkpoint: object) -> None:
+    """Raise where several islands are asked for together with what a single run alone can do."""
+    if islands > 1 and isinstance(settings, PaperSettings):
+        raise InputError("islands: the paper's engine runs by itself; leave islands= out, or take pt.settings.DEFAULT")
+    if islands > 1 and checkpoint is not None:
+        raise InputError("checkpoint: it is of one island; leave it out, or run with islands=1")
 
 
 def _by_the_paper(
@@ -156,15 +178,16 @@ def checked_how(settings: Any, *, budget: Any, draws: Any, chains: Any) -> tuple
     return spend, counts[0], counts[1]
 
 
-def _check_budget(model: Model, budget: float | None, settings: Settings, *, search: bool) -> None:
-    """Raise where a budget is too small for a few rounds and all that comes before them."""
+def _check_budget(model: Model, budget: float | None, settings: Settings, *, search: bool, islands: int) -> None:
+    """Raise where the budget of an island is too small for a few rounds and all that comes before them."""
     most = MOST_GRADIENTS if budget is None else budget
     fewest = FEWEST_ROUNDS * settings.round_gradients_in(model.dim) + LEAST_SEARCH * search
     fewest += LEAST_GRADIENTS * isinstance(model.log_base, Automatic)
     if most < fewest:
+        of, fewer = (f" of each of {islands} islands", " or islands") if islands > 1 else ("", "")
         raise InputError(
-            f"budget: {most:.0f} gradient evaluations are too few for {settings.chains} chains; "
-            f"give {fewest:.0f} at least, or fewer chains"
+            f"budget: {most * islands:.0f} gradient evaluations are too few for {settings.chains} chains{of}; "
+            f"give {fewest * islands:.0f} at least, or fewer chains{fewer}"
         )
 
 
@@ -180,9 +203,9 @@ def _hints(modes: Literal["auto", "off"] | ArrayLike, dim: int) -> FloatArray | 
     return points
 
 
-def _room(model: Model, settings: Settings, budget: float | None) -> int:
+def _room(model: Model, settings: Settings, budget: float | None, islands: int) -> int:
     """Target draws to keep for each chain where the user does not say: within memory, and what a budget can make."""
-    enough = -(-work_of(settings).draws // settings.chains)
+    enough = -(-work_of(settings).draws // (settings.chains * islands))
     if budget is None:
         return enough
     iterations = budget / settings.chains / (0.5 * (settings.leapfrogs_in(model.dim) + 1))

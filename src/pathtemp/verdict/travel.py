@@ -217,6 +217,38 @@ def check_agreement(
 
 
 @gate(
+    "islands",
+    question="Do the islands, which searched and adapted apart, agree on log z?",
+    holds="with `islands=`: log z(1) of each island agrees with that of the others within {limit:g} standard errors",
+    advice="some islands lack a part of the target: larger budget, or `modes=` points near it",
+)
+def check_islands(value: FloatArray, se: FloatArray, *, limit: float = 4.0) -> Check:
+    """log z(1) of each island, (n,), agrees with the mean of the others within their standard errors ``se`` (n,).
+
+    >>> check_islands(np.array([1.0, 1.02]), np.array([0.02, 0.02])).passed
+    True
+    >>> check_islands(np.array([1.0, 1.5, 1.0]), np.array([0.02, 0.02, 0.02])).message[:57]
+    'Island 1 gives log z(1) = 1.5 ± 0.02, and the others 1 ±'
+    """
+    z = np.zeros(len(value))
+    rest, error = np.zeros(len(value)), np.zeros(len(value))
+    for k in range(len(value)):
+        others = np.arange(len(value)) != k
+        rest[k], error[k] = value[others].mean(), np.sqrt(np.sum(se[others] ** 2)) / others.sum()
+        z[k] = abs(value[k] - rest[k]) / (np.hypot(se[k], error[k]) + 0.01) if np.isfinite(se).all() else np.inf
+    unknown = np.flatnonzero(~np.isfinite(se))
+    worst = int(np.argmax(z)) if len(unknown) == 0 else int(unknown[0])
+    message = (
+        f"Island {worst} gives log z(1) = {value[worst]:.4g} ± {se[worst]:.2g}, and the others {rest[worst]:.4g} ± "
+        f"{error[worst]:.2g}: one of them lacks a part of the target, or has not reached equilibrium; {MORE}."
+        if len(unknown) == 0
+        else f"Of {len(value)} islands {len(unknown)} (number {_named(unknown)}) crossed the path too rarely to know "
+        f"log z(1); {MORE}."
+    )
+    return judged("islands", z.max(), limit, bool(z.max() <= limit), message)
+
+
+@gate(
     "curve agreement",
     question="Do two different estimates of the whole curve agree within their errors?",
     holds="path sampling and Rao-Blackwell give the same curve within {limit:g} standard errors, at 16 places",
