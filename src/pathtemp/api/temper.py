@@ -19,6 +19,7 @@ from pathtemp.engines.default.modes import LEAST_SEARCH
 from pathtemp.engines.driver import carry_out, new_checkpoint
 from pathtemp.engines.islands.archipelago import Archipelago, Begun
 from pathtemp.engines.islands.board import Board
+from pathtemp.engines.islands.cluster import OnCluster, client_of
 from pathtemp.engines.islands.workers import Here
 from pathtemp.engines.progress import Progress, display
 from pathtemp.errors import InputError
@@ -50,6 +51,8 @@ def temper(
     modes: Literal["auto", "off"] | ArrayLike = "auto",
     settings: Settings | PaperSettings = DEFAULT,
     islands: int = 1,
+    client: Any = None,
+    cluster: Literal["local"] | None = None,
     progress: bool | Progress = True,
     checkpoint: str | os.PathLike[str] | None = None,
 ) -> Fit:
@@ -89,6 +92,10 @@ def temper(
     islands
         Runs that search for modes and adapt apart, each with a seed of its own. Their lists of modes are united before
         they sample, their tours are pooled, and the verdict asks whether they agree: the fit is that of all together.
+    client, cluster
+        A ``dask.distributed.Client`` on whose workers the islands run, or "local" for a cluster of this machine's
+        cores; the fit is the same whatever the number of workers. The model goes there by cloudpickle, which runs
+        code: use clusters of your own alone.
     progress
         A progress bar, or an object with the methods of :class:`pathtemp.engines.progress.Progress`.
     checkpoint
@@ -110,7 +117,9 @@ def temper(
     began, word = time.perf_counter(), seed_word(seed)
     budget, draws, chains = checked_how(settings, budget=budget, draws=draws, chains=chains)
     islands = whole_number("islands", islands, least=1)
-    _check_islands(islands, settings, checkpoint)
+    apart = islands > 1 or client is not None or cluster is not None
+    if apart:
+        _check_apart(settings, checkpoint)
     given = the_model("temper", model, target, base, dim)
     hints = _hints(modes, given.dim)
     shown = display(progress)
@@ -136,21 +145,37 @@ def temper(
         search=hints is not None,
     )
     about, spent = ("", Counts()) if reference is None else (reference.about, reference.counts)
-    if islands > 1:
+    if apart:
         begun = Begun(plan, islands, hints, about, spent, seconds=time.perf_counter() - began)
-        return Archipelago(whole, begun, Here(whole, Board(shown, islands)), shown).carry_out()
+        return _on_islands(whole, begun, shown, client, cluster)
     engine = TemperEngine(whole, plan, start, hints=hints, about=about)
     engine.chains.counts = spent
     engine.seconds["start"] = time.perf_counter() - began
     return carry_out(engine, plan, whole, shown, place)
 
 
-def _check_islands(islands: int, settings: Settings | PaperSettings, checkpoint: object) -> None:
-    """Raise where several islands are asked for together with what a single run alone can do."""
-    if islands > 1 and isinstance(settings, PaperSettings):
-        raise InputError("islands: the paper's engine runs by itself; leave islands= out, or take pt.settings.DEFAULT")
-    if islands > 1 and checkpoint is not None:
-        raise InputError("checkpoint: it is of one island; leave it out, or run with islands=1")
+def _on_islands(model: Model, begun: Begun, shown: Progress, client: Any, cluster: Literal["local"] | None) -> Fit:
+    """The fit of islands, in this process or on workers."""
+    board = Board(shown, begun.islands)
+    here = Here(model, board)
+    with client_of(client, cluster) as who:
+        archipelago = Archipelago(model, begun, here if who is None else OnCluster(who, model, board), shown)
+        fit = archipelago.carry_out()
+    if cluster is not None:
+        # Its workers are gone; a step gives the same wherever it is done.
+        archipelago.workers = here
+    return fit
+
+
+def _check_apart(settings: Settings | PaperSettings, checkpoint: object) -> None:
+    """Raise where islands are asked for together with what a run in one piece alone can do."""
+    if isinstance(settings, PaperSettings):
+        raise InputError(
+            "islands: the paper's engine has none; leave islands=, client= and cluster= out, or take "
+            "pt.settings.DEFAULT"
+        )
+    if checkpoint is not None:
+        raise InputError("checkpoint: it is of one island in this process; leave it out, or islands= and client=")
 
 
 def _by_the_paper(

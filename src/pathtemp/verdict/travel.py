@@ -223,7 +223,7 @@ def check_agreement(
     advice="some islands lack a part of the target: larger budget, or `modes=` points near it",
 )
 def check_islands(value: FloatArray, se: FloatArray, *, limit: float = 4.0) -> Check:
-    """log z(1) of each island, (n,), agrees with the mean of the others within their standard errors ``se`` (n,).
+    """Log z(1) of each island, (n,), agrees with the mean of the others within their standard errors ``se`` (n,).
 
     >>> check_islands(np.array([1.0, 1.02]), np.array([0.02, 0.02])).passed
     True

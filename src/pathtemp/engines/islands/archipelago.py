@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -55,7 +55,7 @@ class Begun:
     islands: int
     hints: FloatArray | None
     about: str = ""
-    spent: Counts = Counts()
+    spent: Counts = field(default_factory=Counts)
     seconds: float = 0.0
 
     def tasks(self) -> list[Task]:
@@ -85,7 +85,7 @@ class Archipelago:
     """
 
     def __init__(self, model: Model, begun: Begun, workers: Workers, progress: Progress) -> None:
-        self._model, self._begun, self._workers, self._progress = model, begun, workers, progress
+        self._model, self._begun, self.workers, self._progress = model, begun, workers, progress
         self._tasks = begun.tasks()
         self._seconds = begun.seconds
         self._run: Run | None = None
@@ -133,14 +133,14 @@ class Archipelago:
             replace(task, step=step, modes=modes, draws=draws, budget=budget)
             for task, modes in zip(self._tasks, told, strict=True)
         ]
-        done: list[Done] = self._workers.do(tasks)
+        done: list[Done] = self.workers.do(tasks)
         self._tasks = [replace(task, state=left.state) for task, left in zip(tasks, done, strict=True)]
         self._run = None
         return all(left.finished for left in done)
 
     def _news(self, step: Step) -> list[FloatArray]:
         """For each island, modes (n, dim) of some mass that another knows and it does not."""
-        none = [np.empty((0, self._model.dim))] * len(self._tasks)
+        none: list[FloatArray] = [np.empty((0, self._model.dim))] * len(self._tasks)
         if step is Step.MORE or len(self._tasks) == 1 or not self._begun.plan.search:
             return none
         union = united([self._search(task.state) for task in self._tasks if task.state is not None])
@@ -177,7 +177,7 @@ class Archipelago:
     def _fit_after(self, work: Callable[[], bool]) -> Fit:
         began = time.perf_counter()
         try:
-            with self._workers.heard():
+            with self.workers.heard():
                 finished = work()
         finally:
             self._progress.finish()
@@ -186,7 +186,7 @@ class Archipelago:
         if not finished:
             stopped = check_finished(run.counts.gradients, ["fit.extend"])
             run = replace(run, diagnostics=replace(run.diagnostics, checks=(stopped, *run.diagnostics.checks)))
-        seconds = {} if self._workers.aside else dict(run.seconds)
+        seconds = {} if self.workers.aside else dict(run.seconds)
         seconds["other"] = max(self._seconds - sum(seconds.values()), 0.0)
         fit = Fit.from_run(run, self._model, seed=plan.seed, settings=plan.settings)
         return replace(fit, seconds=seconds, continuation=self)

@@ -65,7 +65,7 @@ class Task:
     state: Mapping[str, Any] | None = None
     modes: FloatArray = field(default_factory=lambda: np.empty((0, 0)))
     about: str = ""
-    spent: Counts = Counts()
+    spent: Counts = field(default_factory=Counts)
     draws: int | None = None
     budget: float | None = None
 

@@ -99,7 +99,9 @@ def joined_curve(curves: Sequence[LogZ], weights: FloatArray, *, same_path: bool
 
 def joined_history(parts: Sequence[Sequence[RoundRecord]]) -> tuple[RoundRecord, ...]:
     """The lines of all islands, as if they had gone on side by side: gradients are those of all so far."""
-    lines = sorted(((record.gradients, number, k) for number, part in enumerate(parts) for k, record in enumerate(part)))
+    lines = sorted(
+        ((record.gradients, number, k) for number, part in enumerate(parts) for k, record in enumerate(part))
+    )
     spent, whole = [0] * len(parts), []
     for gradients, number, k in lines:
         spent[number] = gradients

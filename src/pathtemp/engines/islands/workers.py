@@ -38,7 +38,7 @@ class Here:
         Who is told.
     """
 
-    aside = False
+    aside: ClassVar[bool] = False
 
     def __init__(self, model: Model, board: Board) -> None:
         self._model, self._board = model, board
