@@ -14,7 +14,7 @@ Marginal = Literal["balanced", "uniform", "constant-kl", "min-variance"]
 """How chains spend their time along the path, see :class:`Settings`."""
 
 
-Effort = Literal["auto", "light", "full"]
+Effort = Literal["auto", "light", "full", "thorough"]
 """How much a run does beside its gradients, see :class:`Settings`."""
 
 FEW_ROUNDS = 16
@@ -55,9 +55,10 @@ class Settings:
     batch
         Chains evaluated at once; None for all. Bounds memory; does not change any chain's draws.
     effort
-        "full" scans up to 131,072 draws of the base for modes, moves lam on a lattice of ``orbit`` points, and brings
-        some 4000 target draws; "light" scans 1024, moves on two points whatever ``orbit`` is, and brings some 1300.
-        "auto" times the density at the start and takes "light" from 0.2 ms on. The fit says which it was.
+        "full" scans up to 16,384 draws of the base for modes, moves lam on a lattice of ``orbit`` points, and brings
+        some 4000 target draws; "thorough" scans 131,072 and makes up to 16,384 starts where they help; "light" scans
+        1024, moves on two points whatever ``orbit`` is, and brings some 1300. "auto" times the density at the start and
+        takes "thorough" up to 5 us and "light" from 0.2 ms on. The fit says which it was.
     """
 
     chains: int = 64

@@ -29,19 +29,25 @@ def takes(seconds: list[float]) -> Iterator[float]:
 @pytest.fixture(autouse=True)
 def clock(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(effort, "DEAR", 2e-4)
+    monkeypatch.setattr(effort, "CHEAP", 5e-6)
 
 
 @pytest.mark.parametrize(
     ("seconds", "chosen"),
-    [([1e-6], "full"), ([1e-3, 1e-3, 1e-3, 1e-4], "full"), ([1e-3, 3e-4, 1e-3, 1e-3, 1e-3], "light")],
+    [
+        ([1e-6], "thorough"),
+        ([1e-3, 1e-3, 4e-6], "thorough"),
+        ([1e-3, 1e-3, 1e-3, 1e-4, 1e-3], "full"),
+        ([1e-3, 3e-4, 1e-3, 1e-3, 1e-3], "light"),
+    ],
 )
 def test_the_price_of_a_density_decides(monkeypatch: pytest.MonkeyPatch, seconds: list[float], chosen: str) -> None:
-    """The quickest timing counts, and none is made once one is quick."""
+    """The quickest timing counts, and none is made once one is cheap."""
     clock = takes(seconds)
     monkeypatch.setattr(effort, "_seconds", lambda path, block: next(clock))
     made = settled(Settings())
     assert made.effort == chosen
-    assert made.orbit == (8 if chosen == "full" else 2)
+    assert made.orbit == (2 if chosen == "light" else 8)
     assert next(clock, None) is None
 
 
@@ -58,7 +64,7 @@ def test_a_slow_density_is_timed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_unknown_effort_is_refused() -> None:
-    with pytest.raises(InputError, match="effort: it must be one of auto, light, full"):
+    with pytest.raises(InputError, match="effort: it must be one of auto, light, full, thorough"):
         Settings(effort="some")  # type: ignore[arg-type]
 
 

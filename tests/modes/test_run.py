@@ -43,7 +43,7 @@ def narrow_share(made: pt.Fit) -> tuple[float, float]:
     return float(made.modes.share[narrow]), float(made.modes.share_se[narrow])
 
 
-def start_at_the_broad_mode(search: Any, draws: Any, levels: Any, **options: Any) -> None:
+def start_at_the_broad_mode(search: Any, draws: Any, levels: Any, limits: Any, **options: Any) -> None:
     search.climb(np.full((4, 2), -2.0), found_by="base", random=True, most_gradients=1e4)
 
 
@@ -76,7 +76,10 @@ def test_the_modes_are_described() -> None:
     np.testing.assert_allclose(np.sort(modes.centre["theta"][:, 0]), [-2.0, 8.0], atol=0.1)
     assert modes.share.sum() == pytest.approx(1.0)
     assert modes.visits.min() > 0
-    assert modes.unseen == 0.0 or modes.starts.min() == 1
+    # At most a start or two of 64 end where no other does.
+    assert 0.0 < modes.unseen < 0.12
+    assert modes.power(width=1.0, share=0.5) > 0.9
+    assert modes.power(width=1e-6, share=1e-6) < 0.1
     text = str(fit().summary())
     assert "2 known" in text
     assert "found by" in text
@@ -97,6 +100,7 @@ def test_a_fit_keeps_its_modes_in_a_file(tmp_path: Path) -> None:
     fit().save(tmp_path / "fit.nc")
     again = pt.load(tmp_path / "fit.nc").modes
     assert str(again) == str(fit().modes)
+    assert again.power(width=0.4, share=0.1) == fit().modes.power(width=0.4, share=0.1)
     np.testing.assert_array_equal(again.centre["theta"], fit().modes.centre["theta"])
 
 
@@ -240,8 +244,8 @@ def test_bad_input_is_refused(options: dict[str, Any], said: str) -> None:
 
 
 def test_gates() -> None:
-    assert gates.check_unseen(0.0, 64).passed
-    assert not gates.check_unseen(0.1, 40).passed
+    assert gates.check_unseen(0.05, 64).passed
+    assert not gates.check_unseen(0.11, 40).passed
     visits, expected = np.array([400, 3, 0]), np.array([0.9, 0.1, 1e-5])
     assert not gates.check_visits(visits, expected).passed
     assert gates.check_visits(visits[[0, 2]], expected[[0, 2]]).passed

@@ -8,6 +8,7 @@ import numpy as np
 
 from pathtemp._types import FloatArray
 from pathtemp.model.model import Model
+from pathtemp.modes.core import is_wider
 from pathtemp.modes.local import DENSE_DIM
 from pathtemp.modes.mixture_base import SAFETY, mixture_base
 from pathtemp.modes.search import Search
@@ -53,11 +54,13 @@ def fair(search: Search, theta: FloatArray) -> bool:
 def why_not(model: Model, search: Search, user: tuple[float, float], theta: FloatArray) -> str:
     """Why no mixture is tried, in words; empty where one is.
 
-    ``user`` is (lam reached, length) of the annealing pass of the user's path, ``theta`` (n, dim) its last draws.
+    ``user`` is (lam reached, length) of the annealing pass of the user's path, ``theta`` (n, dim) its last draws. One
+    mode is worth a leg where the path is long, or where those draws are spread wider than the mode is at its top.
     """
     if search.without_list:
         return "the base as given: the starts found no isolated modes"
-    count, far = len(legs(search)), user[0] < 1.0 or user[1] > VAGUE
+    spike = any(is_wider(law, theta) for law in search.laws if not law.flat)
+    count, far = len(legs(search)), user[0] < 1.0 or user[1] > VAGUE or spike
     if count < (1 if far else 2):
         return "the base as given: the starts found one mode"
     if model.sample_base is None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from pathtemp._types import FloatArray
+from pathtemp._types import FloatArray, IntArray
 from pathtemp.modes.local import Local
 
 BETWEEN = np.linspace(0.0, 1.0, 18)[1:-1]
@@ -26,7 +26,26 @@ def near(law: Local, theta: FloatArray) -> float:
     >>> near(from_covariance(np.zeros(1), np.eye(1), 0.0), np.array([3.0])) < 1.0
     False
     """
-    return float(np.sum(law.standardise(theta[None]) ** 2) / (0.2 + 0.05 * len(theta)))
+    return float(np.sum(law.standardise(theta[None]) ** 2) / _usual(len(theta)))
+
+
+def nearest_mode(laws: Sequence[Local], theta: FloatArray) -> IntArray:
+    """The number of the mode at whose centre each of the points (n, dim) lies, -1 where it lies at none, (n,).
+
+    >>> from pathtemp.modes.local import from_covariance
+    >>> laws = [from_covariance(np.full(1, x), np.eye(1), 0.0) for x in (0.0, 9.0)]
+    >>> nearest_mode(laws, np.array([[9.01], [3.0], [0.0]])).tolist()
+    [1, -1, 0]
+    """
+    if len(laws) == 0 or len(theta) == 0:
+        return np.full(len(theta), -1, np.int64)
+    distance = np.stack([np.sum(law.standardise(theta) ** 2, axis=1) for law in laws]) / _usual(theta.shape[1])
+    return np.where(distance.min(axis=0) < 1.0, np.argmin(distance, axis=0), -1)
+
+
+def _usual(dim: int) -> float:
+    """Squared distance from a mode, in its local metric, that is an ascent's usual inaccuracy."""
+    return 0.2 + 0.05 * dim
 
 
 def same_mode(

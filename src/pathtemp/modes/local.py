@@ -10,8 +10,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from pathtemp._types import Array, FloatArray, LogDensity
-from pathtemp.io.persistent import storable
 from pathtemp.kernels.compilation import compiled_once
+
+HEAVY_DF = 5
+"""Degrees of freedom of heavy-tailed local laws."""
 
 BLOCK = 64
 """Gradients evaluated at once."""
@@ -35,7 +37,6 @@ NEGLIGIBLE = 0.1
 """Eigenvalues of a correlation matrix so near to 1, in their logarithm, are left out of the low-rank part."""
 
 
-@storable
 @dataclass(frozen=True)
 class Local:
     """A normal (or Student-t) law theta = centre + scale * (z + basis (gain * basis' z)).

@@ -16,10 +16,7 @@ from jax.scipy.special import gammaln, logsumexp
 
 from pathtemp._types import Array, FloatArray, Key, LogDensity, Sampler
 from pathtemp.kernels.transport import AffineMap
-from pathtemp.modes.local import Local
-
-HEAVY_DF = 5
-"""Degrees of freedom of heavy-tailed local laws."""
+from pathtemp.modes.local import HEAVY_DF, Local
 
 SAFETY = 0.1
 """Weight of the user's base in the mixture."""

@@ -14,8 +14,7 @@ from scipy.special import logsumexp
 
 from pathtemp._types import FloatArray
 from pathtemp.modes.ascent import BoolArray
-from pathtemp.modes.local import Local, from_covariance
-from pathtemp.modes.mixture_base import HEAVY_DF
+from pathtemp.modes.local import HEAVY_DF, Local, from_covariance
 from pathtemp.modes.refine import effective, log_normal, log_student
 
 Parts = tuple[tuple[float, Local], ...]

@@ -24,10 +24,11 @@ from pathtemp.model.model import Model
 from pathtemp.modes.ascent import LEG, BoolArray, ascend
 from pathtemp.modes.cover import Cover, CoverSampler, cover_of_law
 from pathtemp.modes.explore import explore, falls_off
-from pathtemp.modes.local import Local, from_covariance
-from pathtemp.modes.mixture_base import HEAVY_DF, inflation
+from pathtemp.modes.find import BATCH
+from pathtemp.modes.local import HEAVY_DF, Local, from_covariance
+from pathtemp.modes.mixture_base import inflation
 from pathtemp.modes.refine import DRAWS, PER_DIMENSION, effective, log_student, refine
-from pathtemp.modes.search import BATCH, NEGLIGIBLE_MASS, Search
+from pathtemp.modes.search import NEGLIGIBLE_MASS, Search
 from pathtemp.paths.geometric import GeometricPath
 from pathtemp.result.run import Counts
 

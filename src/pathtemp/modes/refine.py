@@ -10,8 +10,7 @@ from scipy.special import gammaln, logsumexp
 
 from pathtemp._types import FloatArray
 from pathtemp.modes.ascent import BoolArray
-from pathtemp.modes.local import Local, from_covariance
-from pathtemp.modes.mixture_base import HEAVY_DF
+from pathtemp.modes.local import HEAVY_DF, Local, from_covariance
 
 DRAWS = 512
 """Points drawn around each mode in each pass."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -11,30 +10,25 @@ from scipy.special import logsumexp
 
 from pathtemp._types import FloatArray, IntArray
 from pathtemp.io.persistent import persistent, storable
-from pathtemp.model.evaluate import energies_of, exact_draws
+from pathtemp.model.evaluate import energies_of
 from pathtemp.modes.ascent import LEG, Ascents, BoolArray, ascend
-from pathtemp.modes.dedupe import near, same_mode
-from pathtemp.modes.local import Local, law_gradients, local_law
+from pathtemp.modes.colder import colder
+from pathtemp.modes.core import log_excess
+from pathtemp.modes.dedupe import near, nearest_mode, same_mode
+from pathtemp.modes.local import Local, gradients_at, law_gradients, local_law
 from pathtemp.modes.parts import Parts, in_parts
-from pathtemp.modes.refine import log_normal, log_student, refine
-from pathtemp.modes.unseen import unseen_share
+from pathtemp.modes.power import Power
+from pathtemp.modes.refine import log_student, refine
+from pathtemp.modes.scan import Scan
+from pathtemp.modes.unseen import most_unseen
 from pathtemp.paths.geometric import GeometricPath
 from pathtemp.result.run import Counts
-from pathtemp.seeds import Draws, Stream, rng
-
-BATCH = 32
-"""Starts of one kind at a time."""
-
-FEW_UNSEEN = 0.01
-"""Estimated unseen share of the basins at which no further start is made."""
+from pathtemp.seeds import Stream, rng
 
 MOST_MODES = 128
 
 NEGLIGIBLE_MASS = 1e-4
 """Modes whose estimated share is below this do not count as unseen, missing or few."""
-
-FAR = (4.0, 32.0)
-"""How far beyond its draws, in units of the base's spread, the search looks for modes that the base does not cover."""
 
 SAME_HEIGHT = 0.01
 """Difference of log densities, in nats, within which two ends may lie on one ridge."""
@@ -45,10 +39,6 @@ HIGHEST_RISE = 0.1
 MOST_POLISHED = 8
 """Ends on a slope of one batch that are led to the top that curvature promises."""
 
-TOWARDS = 0.03
-"""Step towards the nearest known mode, as a share of the way, that must lead upwards in its basin."""
-
-
 WORTH_PARTS, MOST_IN_PARTS = 0.01, 16
 """Share of a mode from which it may be covered by parts, and how many of them there may be."""
 
@@ -58,7 +48,8 @@ WORTH_PARTS, MOST_IN_PARTS = 0.01, 16
 class Mode:
     """A mode that was found: its local law, log mass, how it was found, and how many random starts ended in it.
 
-    ``from_base`` are those of them that were draws of the base; ``parts`` cover a mode that one law does not.
+    ``from_base`` are those of them that were draws of the base, and ``held`` the points of the scan in its basin;
+    ``parts`` cover a mode that one law does not.
     """
 
     law: Local
@@ -66,12 +57,13 @@ class Mode:
     found_by: str
     starts: int
     from_base: int = 0
+    held: int = 0
     refined: bool = False
     tested: bool = False
     parts: Parts = ()
 
 
-@persistent("modes", "starts", "base_starts", "given_up", "scanned", "counts", "scale", "_rng")
+@persistent("modes", "starts", "base_starts", "given_up", "scanned", "counts", "scale", "power", "_rng")
 class Search:
     """All that is known of the modes of one target.
 
@@ -84,7 +76,8 @@ class Search:
     seed
         Of the local importance sampling.
 
-    ``room`` are the gradient evaluations that may still be spent, whatever a single call allows.
+    ``room`` are the gradient evaluations that may still be spent, whatever a single call allows. ``met`` are the random
+    starts (n, dim) so far with their log densities, (n,), until their power is known.
     """
 
     def __init__(self, path: GeometricPath, *, scale: FloatArray, seed: int) -> None:
@@ -94,6 +87,8 @@ class Search:
         self.base_starts = 0
         self.given_up = 0
         self.scanned = 0
+        self.power: Power | None = None
+        self.met: list[tuple[FloatArray, FloatArray]] = []
         self.counts = Counts()
         self.room = np.inf
         self._rng = rng(Stream.LOCAL_LAWS, seed)
@@ -141,6 +136,7 @@ class Search:
             found[list(slopes)] = at_top
             new += self._note(ends, later, found, found_by=found_by, random=random)[0]
         if random:
+            self.met.append((theta[made], ends.first[made]))
             self.starts += int(np.count_nonzero(made))
             self.base_starts += int(np.count_nonzero(made)) * (found_by == "base")
             close_by = made & (ends.first >= (np.median(ends.first[made]) if made.any() else 0.0))
@@ -156,6 +152,7 @@ class Search:
         """
         new: list[int] = []
         slopes: dict[int, Mode] = {}
+        rows = self._join_near(ends, rows, found, from_base=found_by == "base", random=random)
         for place, i in enumerate(rows):
             if len(slopes) == MOST_POLISHED:
                 return new, slopes, rows[place:]
@@ -175,6 +172,17 @@ class Search:
                 from_base = mode.from_base + (found_by == "base")
                 self.modes[k] = replace(mode, starts=mode.starts + 1, from_base=from_base)
         return new, slopes, []
+
+    def _join_near(
+        self, ends: Ascents, rows: list[int], found: BoolArray, *, from_base: bool, random: bool
+    ) -> list[int]:
+        """Join the ends in ``rows`` that lie at the centre of a known mode to it, all at once; returns the others."""
+        which = nearest_mode(self.laws, ends.theta[rows])
+        for k in np.unique(which[which >= 0]):
+            mode, many = self.modes[k], int(np.count_nonzero(which == k)) * random
+            self.modes[k] = replace(mode, starts=mode.starts + many, from_base=mode.from_base + many * from_base)
+        found[np.array(rows, int)[which >= 0]] = True
+        return [i for i, k in zip(rows, which, strict=True) if k < 0]
 
     def _climb_on(self, slopes: list[Mode], most_steps: int) -> Ascents:
         """Go on from ends below their modes, where curvature promises the top, in units of their local laws.
@@ -208,6 +216,12 @@ class Search:
         self._spend(gradients)
         return Mode(law, law.log_evidence, found_by, 0)
 
+    def colder(self, theta: FloatArray, *, seed: int, count: int, most_gradients: float) -> None:
+        """Climb from ``count`` points of a colder search that begins at target draws (n, dim)."""
+        found = colder(self.path.log_target, theta, seed=seed)
+        self._spend(found.gradients)
+        self.climb(found.theta[-count:], found_by="colder", random=False, most_gradients=most_gradients)
+
     def isolate(self) -> None:
         """Tell isolated modes from points of a ridge: draws of the local law lead back to the one, not to the other.
 
@@ -230,6 +244,14 @@ class Search:
     def belong(self, k: int, theta: FloatArray) -> BoolArray:
         """Which of the points (n, dim) most likely belong to mode k."""
         return np.asarray(self.labels(theta) == k)
+
+    def excess(self, theta: FloatArray) -> float:
+        """Log of the mass at the top of a mode relative to that around its draws, of target draws (n, dim), at most."""
+        labels, ratio = self.labels(theta) if self.modes and len(theta) else np.zeros(0, np.int64), -np.inf
+        for k, mode in enumerate(self.modes):
+            if not mode.law.flat:
+                ratio = max(ratio, log_excess(mode.law, theta[labels == k], self.log_target, self._rng))
+        return ratio
 
     def refine(self) -> None:
         """Learn spread, tails and mass of the modes found since the last time, now that their neighbours are known."""
@@ -261,6 +283,18 @@ class Search:
         return np.exp(log_mass - logsumexp(log_mass)) if len(log_mass) else log_mass
 
     @property
+    def log_mass(self) -> float:
+        """Log mass of all known modes."""
+        return float(logsumexp([mode.log_mass for mode in self.modes]))
+
+    @property
+    def widest(self) -> Local:
+        """The law of the largest volume among the isolated modes of some mass; at least one is known."""
+        shares = self.shares()
+        listed = [m.law for m, s in zip(self.modes, shares, strict=True) if s > NEGLIGIBLE_MASS and not m.law.flat]
+        return max(listed or self.laws, key=lambda law: law.log_det)
+
+    @property
     def ridges(self) -> bool:
         """Whether most ends are no isolated points."""
         return not self.modes or bool(np.mean([mode.law.flat for mode in self.modes]) > 0.5)
@@ -275,112 +309,38 @@ class Search:
 
     @property
     def unseen(self) -> float:
-        """Good-Turing estimate of the unseen share of the basins, modes of negligible mass left out."""
+        """Upper bound on the unseen share of the basins, from draws of the base, modes of negligible mass left out.
+
+        Starts along the annealing pass do not count: its particles are kin.
+        """
         matters = self.shares() > NEGLIGIBLE_MASS
-        counts = np.array([mode.starts for mode in self.modes])
-        return unseen_share(counts[matters], self.starts)
+        counts = np.array([mode.from_base for mode in self.modes], int)
+        return most_unseen(counts[matters], self.base_starts)
+
+    @property
+    def barely_seen(self) -> float:
+        """Share of the modes in whose basin one evaluated point lies, or none: others like them are unseen.
+
+        Modes that the user knows of, and those that chains came to by themselves, are left out.
+        """
+        luck = [m.starts + m.held <= 1 and m.found_by not in ("given", "draws") for m in self.modes]
+        return float(np.sum(self.shares()[luck])) if luck else 0.0
 
     def labels(self, theta: FloatArray) -> IntArray:
         """The mode that each of the points (n, dim) most likely belongs to."""
         scores = [mode.log_mass + log_student(mode.law, theta) for mode in self.modes]
         return np.asarray(np.argmax(scores, axis=0), np.int64)
 
-    def least_explained(self, theta: FloatArray, log_q: FloatArray, count: int) -> IntArray:
-        """The ``count`` points (n, dim) that the known modes explain least, by two measures.
+    def scan(self, theta: FloatArray, *, gradients: float) -> Scan:
+        """Look at the density of points (n, dim), and at the gradient of so many of them at most, the first ones."""
+        log_q = self.log_target(theta)
+        first = theta[: int(min(gradients, self.room, len(theta)))]
+        slopes = gradients_at(self.path.log_target, first) if len(first) else np.empty((0, theta.shape[1]))
+        self._spend(len(first))
+        return Scan(theta, log_q, slopes)
 
-        One is the log density beyond that of the known local laws. The other needs no law to be right: a small step
-        towards the nearest mode leads upwards in its own basin.
-        """
-        known = logsumexp([mode.log_mass + log_normal(mode.law, theta) for mode in self.modes], axis=0)
-        with np.errstate(invalid="ignore"):
-            beyond = np.where(np.isfinite(log_q), log_q - known, -np.inf)
-            centres = np.stack([law.centre for law in self.laws])[self.labels(theta)]
-            ahead = self.log_target(theta + TOWARDS * (centres - theta))
-            fall = np.where(np.isfinite(log_q), log_q - ahead, -np.inf)
-        by_fall = [i for i in np.argsort(-fall)[: count // 2] if fall[i] > 0.01]
-        rest = [i for i in np.argsort(-beyond)[:count] if i not in set(by_fall) and np.isfinite(beyond[i])]
-        return np.array([*by_fall, *rest][:count], np.int64)
-
-
-def find_modes(
-    search: Search,
-    base_draws: Callable[[int], FloatArray],
-    levels: tuple[FloatArray, FloatArray],
-    *,
-    most_gradients: float,
-    scan: int,
-    rng: np.random.Generator,
-) -> None:
-    """Climb from base draws and from draws (lam, theta) of the annealing pass until little is unseen; then scan.
-
-    ``base_draws(n)`` gives fresh draws of the base (n, dim). The scan looks at the density of ``scan`` base draws, and
-    of some further out, and climbs from those that the modes known so far explain least.
-    """
-    limit = search.counts.gradients + most_gradients
-    along = spread_over_levels(*levels, rng)
-
-    def left() -> float:
-        return limit - search.counts.gradients
-
-    while search.unseen > FEW_UNSEEN or search.starts < 2 * BATCH:
-        for found_by, draw in (("base", base_draws), ("annealing", along)):
-            search.climb(draw(BATCH), found_by=found_by, random=True, most_gradients=left())
-            search.isolate()
-            if search.without_list:
-                return
-        if left() < 0.25 * most_gradients:
-            break
-    few = LEG // 2
-    search.climb(outwards(base_draws(BATCH)), found_by="far", random=False, most_gradients=left(), most_steps=few)
-    theta = np.concatenate([base_draws(scan), outwards(base_draws(scan // 4)), levels[1][: scan or BATCH]])
-    log_q = search.log_target(theta)
-    search.scanned += scan
-    while left() > 0:
-        picked = search.least_explained(theta, log_q, BATCH)
-        if not search.climb(theta[picked], found_by="scan", random=False, most_gradients=left()):
-            break
-    search.refine()
-
-
-def outwards(theta: FloatArray) -> FloatArray:
-    """Draws (n, dim) of the base moved away from their centre, each by one of the factors ``FAR``.
-
-    >>> outwards(np.array([[-1.0], [0.0], [0.0], [1.0]])).ravel().tolist()
-    [-5.0, 0.0, 0.0, 33.0]
-    """
-    if len(theta) == 0:
-        return theta
-    factor = np.asarray(FAR)[np.arange(len(theta)) % len(FAR)]
-    return np.asarray(theta + factor[:, None] * (theta - np.median(theta, axis=0)))
-
-
-def spread_over_levels(lam: FloatArray, theta: FloatArray, rng: np.random.Generator) -> Callable[[int], FloatArray]:
-    """A function that picks so many points (n, dim), evenly over the levels of the annealing pass above the base."""
-    order = rng.permutation(np.flatnonzero(lam > 0)) if np.any(lam > 0) else rng.permutation(len(lam))
-    # Rank within the level first: every level is used before any is used twice.
-    rank = np.empty(len(order), int)
-    for level in np.unique(lam[order]):
-        here = np.flatnonzero(lam[order] == level)
-        rank[here] = np.arange(len(here))
-    queue = order[np.argsort(rank, kind="stable")]
-    taken = 0
-
-    def pick(count: int) -> FloatArray:
-        nonlocal taken
-        chosen = queue[np.arange(taken, taken + count) % len(queue)]
-        taken += count
-        return theta[chosen]
-
-    return pick
-
-
-def base_stream(sample: Callable[..., object], seed: int) -> Callable[[int], FloatArray]:
-    """A function of n that gives n fresh exact draws of the base each time, from streams of their own."""
-    used = 0
-
-    def draw(count: int) -> FloatArray:
-        nonlocal used
-        used += 1
-        return exact_draws(sample, seed=seed, stream=Draws.MODES + used, count=count)  # type: ignore[arg-type]
-
-    return draw
+    def least_explained(self, scan: Scan, count: int) -> IntArray:
+        """Numbers of the ``count`` points of a scan that the modes known so far explain least."""
+        scan.explain(self.laws, [mode.log_mass for mode in self.modes])
+        self.modes = [replace(m, held=int(n)) for m, n in zip(self.modes, scan.held(len(self.modes)), strict=True)]
+        return scan.pick(count)

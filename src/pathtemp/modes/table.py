@@ -8,13 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from pathtemp._types import FloatArray, IntArray
+from pathtemp.errors import InputError
+from pathtemp.modes.power import Power
 
 MOST_LINES = 12
 """Modes that are printed; the table holds them all."""
-
-
-ONE_IN = 3
-"""With n draws of the base none of which is in a basin, the basin has less than 3 / n of it, by 95%."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -40,8 +38,8 @@ class Modes:
     starts_made
         Random starts in all.
     unseen
-        Good-Turing estimate of the share of the basins that no start has reached; NaN where the target has no
-        isolated modes to list.
+        Upper bound (95%) on the share of the basins that no start from the base has reached, by Good and Turing; NaN
+        where the target has no isolated modes to list.
     mixture
         Whether the path starts from a mixture of these modes and a leg of the user's base, or from the user's base.
     why
@@ -49,6 +47,8 @@ class Modes:
     looked_at
         Draws of the base from which a mode could have been noticed: starts, and draws whose density was compared with
         that of the known modes.
+    noticed
+        Where planted modes would have been noticed, for :meth:`power`; None where there is no list of modes.
     """
 
     centre: Mapping[str, FloatArray]
@@ -63,6 +63,7 @@ class Modes:
     mixture: bool
     why: str
     looked_at: int = 0
+    noticed: Power | None = None
 
     def __len__(self) -> int:
         return len(self.found_by)
@@ -80,22 +81,38 @@ class Modes:
 
     __repr__ = __str__
 
+    def power(self, *, width: float = 0.7, share: float = 0.05) -> float:
+        """Probability that a further mode would have been noticed by the search; NaN where there is no list of modes.
+
+        The mode lies at a draw of the base, has this ``share`` of the mass, and the shape of the widest known mode,
+        made narrower by the factor ``width`` in every direction. Ascents along the annealing pass and from target
+        draws might have found it as well, so this is a lower bound.
+        """
+        if not 0.0 < width <= 1.0:
+            raise InputError(f"width: it must be above 0 and at most 1, and is {width!r}")
+        if not 0.0 < share < 1.0:
+            raise InputError(f"share: it must lie between 0 and 1, and is {share!r}")
+        return float("nan") if self.noticed is None else self.noticed(width=width, share=share)
+
     @property
     def headline(self) -> str:
         """The modes in one line."""
         if np.isnan(self.unseen):
             return "no list of isolated modes (a ridge, or a density without a maximum)"
-        known = f"{len(self)} known; estimated unseen share of the basins {100 * self.unseen:.1f}%"
-        if self.looked_at < ONE_IN:
+        known = f"{len(self)} known; at most {100 * self.unseen:.1f}% of the basins unseen"
+        if self.noticed is None:
             return known
-        return f"{known}; a basin under 1 in {_two_digits(self.looked_at / ONE_IN):,} of the base may be missed"
+        chances = [_percent(self.power(width=width, share=0.1)) for width in (1.0, 0.5)]
+        return (
+            f"{known}; another with 10% of the mass would have been found with {chances[0]} if as wide as the widest, "
+            f"half as wide with {chances[1]}"
+        )
 
 
-def _two_digits(value: float) -> int:
-    """Rounded down to two digits.
+def _percent(probability: float) -> str:
+    """A probability in percent, never more certain than the places it was computed at.
 
-    >>> _two_digits(43690.7)
-    43000
+    >>> _percent(1.0), _percent(0.123), _percent(0.0)
+    ('99%', '12%', '1%')
     """
-    size = 10 ** max(0, len(str(int(value))) - 2)
-    return int(value) // size * size
+    return f"{100 * min(max(probability, 0.01), 0.99):.0f}%"

@@ -1,29 +1,27 @@
-"""How much has not been seen: the estimate of Good and Turing."""
+"""How much has not been seen: the estimate of Good and Turing, and a bound on it."""
 
 from __future__ import annotations
 
 import numpy as np
+from scipy.stats import beta
 
 from pathtemp._types import IntArray
 
+CONFIDENCE = 0.95
+"""Of the bound."""
 
-def unseen_share(counts: IntArray, starts: int) -> float:
-    """Probability that the next start ends in a mode that none has reached yet: modes seen once / starts.
 
-    ``counts`` are the starts that ended in each mode (Good 1953). With no start it is one.
+def most_unseen(counts: IntArray, starts: int) -> float:
+    """Upper bound on the probability that the next start ends in a mode that none has reached yet.
 
-    >>> unseen_share(np.array([5, 1, 2]), 8)
-    0.125
-    >>> unseen_share(np.array([8]), 8)
-    0.0
+    The estimate is the number of modes that were reached once, divided by the ``starts`` (Good 1953); the bound is that
+    of Clopper and Pearson for such a proportion. ``counts`` are the starts that ended in each mode. The starts must be
+    independent. With none it is one.
+
+    >>> round(most_unseen(np.array([64]), 64), 3), round(most_unseen(np.array([60, 3, 1]), 64), 3)
+    (0.046, 0.072)
+    >>> most_unseen(np.array([0]), 0)
+    1.0
     """
-    return float(np.count_nonzero(counts == 1) / starts) if starts else 1.0
-
-
-def most_unseen(starts: int, *, chance: float = 0.05) -> float:
-    """Largest share that a mode may have of the starts and still be missed by all of them with this ``chance``.
-
-    >>> round(most_unseen(100), 3)
-    0.03
-    """
-    return float(1.0 - chance ** (1.0 / starts)) if starts else 1.0
+    once = int(np.count_nonzero(counts == 1))
+    return float(beta.ppf(CONFIDENCE, once + 1, starts - once)) if starts > once else 1.0

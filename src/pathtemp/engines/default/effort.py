@@ -12,8 +12,8 @@ from pathtemp.model.evaluate import BLOCK, values_of
 from pathtemp.paths.geometric import GeometricPath
 from pathtemp.settings import Settings
 
-DEAR = 2e-4
-"""Seconds of one evaluation of base and target from which the effort is light."""
+DEAR, CHEAP = 2e-4, 5e-6
+"""Seconds of one evaluation of base and target from which the effort is light, and up to which it is thorough."""
 
 
 @dataclass(frozen=True)
@@ -28,16 +28,20 @@ class Work:
         Target draws over all chains, where the user does not say.
     rounds
         Rounds before which the kernel is not frozen where no budget is given.
+    starts
+        Starts of the search for modes that are made for the sake of its power, at most, where no budget is given.
     """
 
     scan: int
     draws: int
     rounds: int
+    starts: int
 
 
 # Where one start in ten thousand leads to a mode, about a dozen of the draws that are scanned do.
-FULL = Work(scan=131_072, draws=4096, rounds=8)
-LIGHT = Work(scan=1024, draws=1280, rounds=3)
+THOROUGH = Work(scan=131_072, draws=4096, rounds=8, starts=16_384)
+FULL = Work(scan=16_384, draws=4096, rounds=8, starts=1024)
+LIGHT = Work(scan=1024, draws=1280, rounds=3, starts=0)
 
 LIGHT_ORBIT = 2
 """Points of the lattice along the orbit of a light effort."""
@@ -47,18 +51,23 @@ TIMINGS = 5
 
 
 def work_of(settings: Settings) -> Work:
-    """What a run with these settings does: the full work, unless its effort is light."""
-    return LIGHT if settings.effort == "light" else FULL
+    """What a run with these settings does: the full work, where nothing else is said."""
+    return {"light": LIGHT, "thorough": THOROUGH}.get(settings.effort, FULL)
 
 
-def is_dear(path: GeometricPath, theta: FloatArray) -> bool:
-    """Whether one evaluation of base and target, of many at once, takes longer than ``DEAR``.
+def effort_for(path: GeometricPath, theta: FloatArray) -> str:
+    """The effort for the price of one evaluation of base and target, of many at once.
 
     The quickest of a few timings counts: a busy machine makes a cheap density seem dear, and never the other way round.
     """
     block = np.resize(theta, (BLOCK, theta.shape[1]))
     values_of(path, block)
-    return not any(_seconds(path, block) / BLOCK <= DEAR for _ in range(TIMINGS))
+    price = np.inf
+    for _ in range(TIMINGS):
+        price = min(price, _seconds(path, block) / BLOCK)
+        if price <= CHEAP:
+            break
+    return "light" if price > DEAR else "thorough" if price <= CHEAP else "full"
 
 
 def _seconds(path: GeometricPath, block: FloatArray) -> float:
@@ -69,12 +78,12 @@ def _seconds(path: GeometricPath, block: FloatArray) -> float:
 
 
 def settled_effort(settings: Settings, path: GeometricPath, theta: FloatArray) -> Settings:
-    """The settings with an effort that is decided: "auto" becomes "light" where a density at ``theta`` is dear.
+    """The settings with an effort that is decided: "auto" becomes what suits the price of a density at ``theta``.
 
     >>> import jax.numpy as jnp
     >>> path = GeometricPath(lambda x: -0.5 * jnp.sum(x**2), lambda x: -jnp.sum(x**2))
-    >>> settled_effort(Settings(), path, np.zeros((1, 2))).effort
+    >>> settled_effort(Settings(effort="full"), path, np.zeros((1, 2))).effort
     'full'
     """
-    light = settings.effort == "light" or (settings.effort == "auto" and is_dear(path, theta))
-    return settings.replace(effort="light", orbit=LIGHT_ORBIT) if light else settings.replace(effort="full")
+    effort = effort_for(path, theta) if settings.effort == "auto" else settings.effort
+    return settings.replace(effort=effort, **({"orbit": LIGHT_ORBIT} if effort == "light" else {}))

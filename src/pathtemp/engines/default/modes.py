@@ -11,7 +11,7 @@ import numpy as np
 
 from pathtemp._types import FloatArray, IntArray
 from pathtemp.engines.default.chains import Chains
-from pathtemp.engines.default.effort import work_of
+from pathtemp.engines.default.effort import THOROUGH, work_of
 from pathtemp.engines.default.verdict import target_draws
 from pathtemp.engines.protocol import Host
 from pathtemp.io.persistent import persistent
@@ -20,8 +20,9 @@ from pathtemp.model.evaluate import energies_of, exact_draws
 from pathtemp.model.model import Model
 from pathtemp.modes import choose
 from pathtemp.modes.ascent import CHUNK, LANES
+from pathtemp.modes.find import BATCH, Limits, base_stream, find_modes
 from pathtemp.modes.local import DENSE_DIM
-from pathtemp.modes.search import BATCH, Search, base_stream, find_modes
+from pathtemp.modes.search import Search
 from pathtemp.modes.shares import mode_shares
 from pathtemp.modes.table import Modes
 from pathtemp.modes.union import united
@@ -55,6 +56,9 @@ LOOK_SHARE = 0.01
 LEAST_LOOK = 4 * LANES * CHUNK
 """Gradient evaluations of a look at least, enough for most ascents to arrive."""
 
+LOOK_SLOPES = 0.25
+"""Share of the gradient evaluations of a look that go to the draws themselves."""
+
 MOST_OF_PART = 0.2
 """Largest share of what is left of a run for the look at its end."""
 
@@ -69,7 +73,7 @@ ROUNDS_AFTER = 4
 
 @persistent(
     *("hints", "about", "_rng", "_search", "_user_path", "_user_end", "_mixture", "_why", "_known"),
-    *("_rounds", "_restarts", "_looked_at"),
+    *("_rounds", "_restarts", "_looked_at", "_excess"),
 )
 class ModeSearch:
     """What a run knows of the modes, and the base that it makes of them.
@@ -99,6 +103,7 @@ class ModeSearch:
         self._rounds = 0
         self._restarts: int | None = None
         self._looked_at = 0
+        self._excess = -np.inf
 
     def prepare(self, engine: TemperEngine, host: Host) -> None:
         """Annealing pass, search, choice of the base; of a mode that was met in a round, the choice alone."""
@@ -127,13 +132,20 @@ class ModeSearch:
             if model.sample_base is not None
             else _again(theta[lam <= 0], self._rng)
         )
-        scan = int(
-            np.clip(planned - NO_SCAN, 1024, min(work_of(engine.chains.settings).scan, MOST_SCANNED // model.dim))
-        )
+        work = work_of(engine.chains.settings)
+        scan = int(np.clip(planned - NO_SCAN, 1024, min(work.scan, MOST_SCANNED // model.dim)))
         if model.sample_base is None or model.dim > DENSE_DIM:
             scan = 0
+        free = self._budget is None and scan > 0
+        limits = Limits(
+            most,
+            scan,
+            slopes=scan if free else None,
+            starts=work.starts if free else 0,
+            colder=free and work is THOROUGH,
+        )
         self._search.climb(self.hints, found_by="given", random=False, most_gradients=most)
-        find_modes(self._search, draws, (lam, theta), most_gradients=most, scan=scan, rng=self._rng)
+        find_modes(self._search, draws, (lam, theta), limits, rng=self._rng)
         self._pay(engine, host)
 
     def _pay(self, engine: TemperEngine, host: Host) -> None:
@@ -235,9 +247,11 @@ class ModeSearch:
             return False
         self._looked_at = engine.chains.rounds
         with host.timed("search"):
-            if len(self._look(target_draws(engine.chains).flat, room, engine, host)):
+            theta = target_draws(engine.chains).flat
+            if len(self._look(theta, room, engine, host)):
                 self._search.refine()
-                self._pay(engine, host)
+            self._excess = self._search.excess(theta)
+            self._pay(engine, host)
         return True
 
     def _look(self, theta: FloatArray, room: float, engine: TemperEngine, host: Host) -> IntArray:
@@ -246,7 +260,8 @@ class ModeSearch:
         if len(theta) == 0 or search.without_list or room < LANES * CHUNK:
             return np.zeros(0, np.int64)
         search.room = room
-        picked = search.least_explained(theta, search.log_target(theta), BATCH)
+        theta = self._rng.permutation(theta)
+        picked = search.least_explained(search.scan(theta, gradients=LOOK_SLOPES * room), BATCH)
         new = search.climb(theta[picked], found_by="draws", random=False, most_gradients=room)
         self._pay(engine, host)
         return np.array(new, np.int64)
@@ -265,7 +280,9 @@ class ModeSearch:
             expected = search.shares()
             checks = (
                 *checks,
-                gates.check_unseen(search.unseen, search.starts),
+                gates.check_unseen(search.unseen, search.base_starts),
+                gates.check_barely_seen(search.barely_seen),
+                gates.check_mass(self._excess),
                 gates.check_visits(visited[: self._known], expected[: self._known]),
                 gates.check_unknown(expected[self._known :]),
             )
@@ -296,6 +313,7 @@ class ModeSearch:
             mixture=self._mixture,
             why="; ".join(filter(None, (self._why, self.about))),
             looked_at=search.base_starts + search.scanned,
+            noticed=None if search.without_list else search.power,
         )
 
 

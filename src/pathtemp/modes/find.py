@@ -1,0 +1,215 @@
+"""How modes are looked for: ascents until little is unseen, a scan of the base, and more ascents for more power."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from pathtemp._types import FloatArray
+from pathtemp.model.evaluate import exact_draws
+from pathtemp.modes.ascent import LEG
+from pathtemp.modes.power import PLACES, Goal, Power, basin_shares, power_at, power_by_turn
+from pathtemp.modes.scan import AWAY, Scan
+from pathtemp.modes.search import NEGLIGIBLE_MASS, Search
+from pathtemp.seeds import Draws
+
+BATCH = 32
+"""Starts of one kind at a time."""
+
+FEW_UNSEEN = 0.05
+"""Bound on the unseen share of the basins at which no further start is made for its sake."""
+
+FAR = (4.0, 32.0)
+"""How far beyond its draws, in units of the base's spread, the search looks for modes that the base does not cover."""
+
+GOALS, GOAL_POWER = (Goal(width=0.7, share=0.05), Goal(width=0.5, share=0.1)), 0.95
+"""Such modes are to be noticed with this probability."""
+
+FEW_MODES = 4
+"""Modes from which others are expected to be like them."""
+
+BARELY = 0.02
+"""Share of barely seen modes from which more starts are made."""
+
+WORTH = 0.1
+"""Gain of power that all further starts together must promise to be made."""
+
+FORETOLD = 8192
+"""Base draws by which the gain is foretold."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How long to search.
+
+    Parameters
+    ----------
+    gradients
+        Gradient evaluations until little is unseen.
+    scan
+        Draws of the base whose density is looked at.
+    slopes
+        Points of the scan whose gradient is looked at as well, at most; None for what ``gradients`` leave room for.
+    starts
+        Starts from the base beyond these, for the sake of power, at most.
+    colder
+        Whether to look for spikes beyond lam = 1, which costs some ten thousand gradients more.
+    """
+
+    gradients: float
+    scan: int
+    slopes: int | None = None
+    starts: int = 0
+    colder: bool = False
+
+
+def find_modes(
+    search: Search,
+    base_draws: Callable[[int], FloatArray],
+    levels: tuple[FloatArray, FloatArray],
+    limits: Limits,
+    *,
+    rng: np.random.Generator,
+) -> None:
+    """Climb from base draws and from draws (lam, theta) of the annealing pass until little is unseen; then scan.
+
+    ``base_draws(n)`` gives fresh draws of the base (n, dim). The scan looks at the density of base draws, and of some
+    further out, and climbs from those that the modes known so far explain least. Where a mode might still be missed
+    easily, and starts help, more are made.
+    """
+    limit = search.counts.gradients + limits.gradients
+    along = spread_over_levels(*levels, rng)
+
+    def left() -> float:
+        return limit - search.counts.gradients
+
+    while search.unseen > FEW_UNSEEN or search.starts < 2 * BATCH:
+        for found_by, draw in (("base", base_draws), ("annealing", along)):
+            search.climb(draw(BATCH), found_by=found_by, random=True, most_gradients=left())
+            search.isolate()
+            if search.without_list:
+                return
+        if left() < 0.25 * limits.gradients:
+            break
+    few = LEG // 2
+    search.climb(outwards(base_draws(BATCH)), found_by="far", random=False, most_gradients=left(), most_steps=few)
+    at_target = levels[1][levels[0] >= 1.0]
+    if limits.colder and len(at_target):
+        before = search.counts.gradients
+        search.colder(at_target, seed=int(rng.integers(2**31)), count=BATCH, most_gradients=np.inf)
+        limit += search.counts.gradients - before
+    scan = limits.scan
+    theta = np.concatenate([base_draws(scan), outwards(base_draws(scan // 4)), levels[1][: scan or BATCH]])
+    free = limits.slopes if limits.slopes is not None else 0
+    limit += min(free, len(theta))
+    seen = search.scan(theta, gradients=free or 0.5 * max(left(), 0.0))
+    search.scanned += scan
+    all_climbed = False
+    while left() > 0 and not all_climbed:
+        picked = search.least_explained(seen, BATCH)
+        all_climbed = not search.climb(theta[picked], found_by="scan", random=False, most_gradients=left())
+    levels_of_scan = seen.levels(BATCH) if all_climbed else (np.inf, -1.0)
+    search.refine()
+    _climb_for_power(search, base_draws, seen, levels_of_scan, limits.starts)
+
+
+def _climb_for_power(
+    search: Search,
+    base_draws: Callable[[int], FloatArray],
+    seen: Scan,
+    levels: tuple[float, float],
+    most: int,
+) -> None:
+    """Make up to ``most`` further starts, in batches that double, until the power is as great as it should be.
+
+    ``levels`` are those at which points of the scan were picked.
+    """
+    places = base_draws(PLACES)
+    made, batch = 0, 8 * BATCH
+    while not search.without_list:
+        search.power = _power(search, places, seen, levels)
+        if made >= most or not (search.barely_seen > BARELY or _gain(search, places, seen, most - made) > WORTH):
+            break
+        search.climb(base_draws(batch), found_by="base", random=True, most_gradients=np.inf)
+        search.isolate()
+        search.refine()
+        made, batch = made + batch, min(2 * batch, max(most - made - batch, 1))
+    search.met = []
+
+
+def _goals(search: Search) -> list[Goal]:
+    """What is to be noticed: a mode that is not narrow, and others like the lesser half of those that are known."""
+    matter = [k for k, share in enumerate(search.shares()) if share > NEGLIGIBLE_MASS]
+    if len(matter) < FEW_MODES:
+        return list(GOALS)
+    dim = len(search.scale)
+    narrow = np.exp([(search.laws[k].log_det - search.widest.log_det) / dim for k in matter])
+    return [*GOALS, Goal(float(np.quantile(narrow, 0.25)), float(np.quantile(search.shares()[matter], 0.25)))]
+
+
+def _gain(search: Search, places: FloatArray, seen: Scan, starts: int) -> float:
+    """How much so many more starts would add to the power of the goals that are not reached, at most."""
+    assert search.power is not None
+    few, gain = slice(0, FORETOLD), 0.0
+    for goal in _goals(search):
+        now = search.power(**goal._asdict())
+        if now < GOAL_POWER:
+            basin = basin_shares(search.widest, search.log_mass, places, seen.theta[few], seen.log_q[few], goal)
+            gain = max(gain, float(np.mean(1.0 - (1.0 - basin) ** starts)) - now)
+    return gain
+
+
+def _power(search: Search, places: FloatArray, seen: Scan, levels: tuple[float, float]) -> Power:
+    """The power of the starts so far and of the scan, by both of its measures."""
+    must = np.maximum(seen.log_q, seen.known + levels[0])
+    points = np.concatenate([seen.theta, *(start for start, _ in search.met)])
+    height = np.concatenate([must, *(first for _, first in search.met)])
+    widest, log_mass = search.widest, search.log_mass
+    turned = power_by_turn(widest, log_mass, places, seen, search.laws, limit=min(levels[1], AWAY))
+    return power_at(widest, log_mass, places, points, height).joined(turned)
+
+
+def outwards(theta: FloatArray) -> FloatArray:
+    """Draws (n, dim) of the base moved away from their centre, each by one of the factors ``FAR``.
+
+    >>> outwards(np.array([[-1.0], [0.0], [0.0], [1.0]])).ravel().tolist()
+    [-5.0, 0.0, 0.0, 33.0]
+    """
+    if len(theta) == 0:
+        return theta
+    factor = np.asarray(FAR)[np.arange(len(theta)) % len(FAR)]
+    return np.asarray(theta + factor[:, None] * (theta - np.median(theta, axis=0)))
+
+
+def spread_over_levels(lam: FloatArray, theta: FloatArray, rng: np.random.Generator) -> Callable[[int], FloatArray]:
+    """A function that picks so many points (n, dim), evenly over the levels of the annealing pass above the base."""
+    order = rng.permutation(np.flatnonzero(lam > 0)) if np.any(lam > 0) else rng.permutation(len(lam))
+    # Rank within the level first: every level is used before any is used twice.
+    rank = np.empty(len(order), int)
+    for level in np.unique(lam[order]):
+        here = np.flatnonzero(lam[order] == level)
+        rank[here] = np.arange(len(here))
+    queue = order[np.argsort(rank, kind="stable")]
+    taken = 0
+
+    def pick(count: int) -> FloatArray:
+        nonlocal taken
+        chosen = queue[np.arange(taken, taken + count) % len(queue)]
+        taken += count
+        return theta[chosen]
+
+    return pick
+
+
+def base_stream(sample: Callable[..., object], seed: int) -> Callable[[int], FloatArray]:
+    """A function of n that gives n fresh exact draws of the base each time, from streams of their own."""
+    used = 0
+
+    def draw(count: int) -> FloatArray:
+        nonlocal used
+        used += 1
+        return exact_draws(sample, seed=seed, stream=Draws.MODES + used, count=count)  # type: ignore[arg-type]
+
+    return draw

@@ -1,0 +1,99 @@
+"""Points whose densities are held against the known modes: which of them these modes explain least."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from pathtemp._types import FloatArray, IntArray
+from pathtemp.modes.local import Local
+
+AWAY = 0.999
+"""Cosine above which a gradient points to the centre of a mode."""
+
+
+TOWARDS = 0.9
+"""Cosine from which a point counts as one of the mode that its gradient points to."""
+
+
+class Scan:
+    """Points, their log densities, and what the modes known so far say of them.
+
+    Two measures tell a point of another mode. One is its log density beyond that of the known local laws. The other
+    needs no tails to be right: the gradient points to the centre of the point's own mode, in the metric of that mode.
+
+    Parameters
+    ----------
+    theta, log_q
+        Points (n, dim), and the target's log density there, (n,).
+    gradient
+        Gradients at the first of them, (m, dim), m at most n.
+    """
+
+    def __init__(self, theta: FloatArray, log_q: FloatArray, gradient: FloatArray) -> None:
+        self.theta, self.log_q, self.gradient = theta, log_q, gradient
+        self.known = np.full(len(theta), -np.inf)
+        self.cosine = np.full(len(gradient), -1.0)
+        self.owner = np.full(len(gradient), -1)
+        self._modes = 0
+
+    def explain(self, laws: Sequence[Local], log_mass: Sequence[float]) -> None:
+        """Take in the modes that were not there at the last call."""
+        for k in range(self._modes, len(laws)):
+            law, mass = laws[k], log_mass[k]
+            with np.errstate(over="ignore", invalid="ignore"):
+                z = (self.theta - law.centre) @ np.linalg.inv(law.matrix).T
+                log_law = mass - 0.5 * np.sum(z**2, axis=1) - 0.5 * z.shape[1] * np.log(2 * np.pi) - law.log_det
+            self.known = np.logaddexp(self.known, np.where(np.isfinite(log_law), log_law, -np.inf))
+            turn = cosine(law, z[: len(self.gradient)], self.gradient)
+            self.owner = np.where(turn > self.cosine, k, self.owner)
+            self.cosine = np.maximum(self.cosine, turn)
+        self._modes = len(laws)
+
+    def held(self, count: int) -> IntArray:
+        """How many points lie in the basin of each of ``count`` modes, as far as gradients tell, (count,)."""
+        sure = (self.owner >= 0) & (self.cosine > TOWARDS) & np.isfinite(self.log_q[: len(self.owner)])
+        return np.bincount(self.owner[sure], minlength=count)
+
+    @property
+    def beyond(self) -> FloatArray:
+        """Log density beyond that of the known local laws, (n,); -inf where there is no density."""
+        with np.errstate(invalid="ignore"):
+            return np.where(np.isfinite(self.log_q), self.log_q - self.known, -np.inf)
+
+    def pick(self, count: int) -> IntArray:
+        """Numbers of the ``count`` points that are explained least, by either measure."""
+        turned = np.where(np.isfinite(self.log_q[: len(self.cosine)]), self.cosine, 1.0)
+        by_turn = [int(i) for i in np.argsort(turned)[: count // 2] if turned[i] < AWAY]
+        beyond, taken = self.beyond, set(by_turn)
+        rest = [int(i) for i in np.argsort(-beyond)[:count] if i not in taken and np.isfinite(beyond[i])]
+        return np.array([*by_turn, *rest][:count], np.int64)
+
+    def levels(self, count: int) -> tuple[float, float]:
+        """The excess of log density above which, and the cosine below which, a point is sure to be in ``pick(count)``.
+
+        Another mode could only have shown at points that known modes explain, so both are those of the last picked.
+        """
+        half = count // 2
+        beyond = np.sort(self.beyond)[-min(half, len(self.beyond)) :]
+        turned = np.sort(self.cosine)[: min(half, len(self.cosine))]
+        return float(beyond[0]) if len(beyond) else np.inf, float(turned[-1]) if len(turned) else -1.0
+
+
+def cosine(law: Local, z: FloatArray, gradient: FloatArray) -> FloatArray:
+    """Cosine between gradients (n, dim) and the ways to the centre of a law, from points with standardised z (n, dim).
+
+    It is taken in the metric of the law, where it is one all around an elliptical mode, whatever its tails. Without a
+    finite gradient it is one: nothing can be said.
+
+    >>> from pathtemp.modes.local import from_covariance
+    >>> law, theta = from_covariance(np.zeros(2), np.diag([4.0, 1.0]), 0.0), np.array([[2.0, 1.0]])
+    >>> slope = np.concatenate([-theta / [4.0, 1.0], theta])
+    >>> cosine(law, law.standardise(np.repeat(theta, 2, axis=0)), slope).round(3).tolist()
+    [1.0, -0.857]
+    """
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        slope = gradient @ law.matrix
+        value = -np.sum(z * slope, axis=1) / (np.linalg.norm(z, axis=1) * np.linalg.norm(slope, axis=1))
+    return np.where(np.isfinite(value), value, 1.0)
