@@ -321,9 +321,9 @@ class Search:
     def barely_seen(self) -> float:
         """Share of the modes in whose basin one evaluated point lies, or none: others like them are unseen.
 
-        Modes that the user knows of, and those that chains came to by themselves, are left out.
+        Modes that the user or another island knows of, and those that chains came to by themselves, are left out.
         """
-        luck = [m.starts + m.held <= 1 and m.found_by not in ("given", "draws") for m in self.modes]
+        luck = [m.starts + m.held <= 1 and m.found_by not in ("given", "draws", "island") for m in self.modes]
         return float(np.sum(self.shares()[luck])) if luck else 0.0
 
     def labels(self, theta: FloatArray) -> IntArray:

@@ -74,5 +74,5 @@ def united(searches: Sequence[Search]) -> Union:
 def _together(one: Mode, other: Mode) -> Mode:
     """A mode that two searches list: described by the first that weighed it, with the starts of both."""
     chosen = other if other.refined and not one.refined else one
-    starts, from_base = one.starts + other.starts, one.from_base + other.from_base
-    return replace(chosen, found_by=one.found_by, starts=starts, from_base=from_base)
+    counts = {name: getattr(one, name) + getattr(other, name) for name in ("starts", "from_base", "held")}
+    return replace(chosen, found_by=other.found_by if one.found_by == "island" else one.found_by, **counts)

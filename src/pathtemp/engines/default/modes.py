@@ -223,6 +223,7 @@ class ModeSearch:
         known = together.known_to_all([part._known for part in parts])
         whole._search, whole._known = together.ordered(known), int(np.count_nonzero(known))
         whole._mixture = any(part._mixture for part in parts)
+        whole._excess = max(part._excess for part in parts)
         reasons = {part._mixture: part._why for part in parts[::-1]}
         counts = {kind: sum(part._mixture == kind for part in parts) for kind in reasons}
         whole._why = "; ".join(f"{counts[kind]} islands: {why}" for kind, why in reasons.items())
