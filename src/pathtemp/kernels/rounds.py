@@ -192,10 +192,13 @@ def _laid(state: State, devices: int, over: Callable[..., Any], on_each: Callabl
         on_each(state.target, devices),
         on_each(state.base, devices),
         over(state.tour, devices),
-        TourSums(
-            *over((sums.current, sums.total, sums.finished, sums.second), devices),
-            on_each(sums.tours, devices),
-            over(sums.started, devices),
+        sums._replace(
+            current=over(sums.current, devices),
+            total=over(sums.total, devices),
+            finished=over(sums.finished, devices),
+            second=over(sums.second, devices),
+            tours=on_each(sums.tours, devices),
+            started=over(sums.started, devices),
         ),
     )
 

@@ -130,8 +130,9 @@ def make_moves(path: GeometricPath, shape: MovesShape) -> Callable[..., Any]:
                 theta, energies, probability, rejected = jax.vmap(one)(particles)
             else:
                 theta, energies, probability, rejected = jax.lax.map(one, particles, batch_size=shape.batch)
-            # Behind a barrier the sum has one order, however the particles are batched.
-            mean = jnp.mean(jax.lax.optimization_barrier(held_copied(probability, shape.devices)))
+            # Between barriers the sum has one order and rounding, however the particles are batched or spread.
+            whole = jax.lax.optimization_barrier(held_copied(probability, shape.devices))
+            mean = jax.lax.optimization_barrier(jnp.mean(whole))
             met = rejected._replace(point=point_of(rejected))
             theta, energies = held_spread((theta, energies), shape.devices)
             return (theta, energies, log_step + 0.7 * (mean - shape.acceptance)), (steps, mean, met)

@@ -83,8 +83,8 @@ class Frozen:
     ----------
     model, settings, seed
         What was sampled, from the base of the path, and how.
-    chains
-        Number of chains.
+    chains, islands
+        Number of chains, and of the islands that they are of.
     asked
         Target draws that were asked for, over all chains; None where nobody did.
     target, base
@@ -103,6 +103,7 @@ class Frozen:
     settings: Settings
     seed: int
     chains: int
+    islands: int
     asked: int | None
     target: Kept
     base: Kept
@@ -123,13 +124,13 @@ class Frozen:
     @property
     def draws(self) -> Grouped:
         """The target draws: as many as were asked for, or all that were kept."""
-        return grouped(self.target, self.chains, most=self.asked)
+        return grouped(self.target, self.chains, most=self.asked, islands=self.islands)
 
     def base_draws(self, shape: tuple[int, int]) -> FloatArray:
         """Draws at lam = 0: exact where the base can be sampled, else the chains' own."""
         sample, count = self.model.sample_base, shape[0] * shape[1]
         if sample is None:
-            return grouped(self.base, self.chains, most=count).theta
+            return grouped(self.base, self.chains, most=count, islands=self.islands).theta
         return exact_draws(sample, seed=self.seed, stream=Draws.BASE, count=count).reshape(*shape, -1)
 
     def with_energies(self, theta: FloatArray) -> FloatArray:
@@ -148,6 +149,7 @@ def frozen_of(chains: Chains, seen: Seen, curve: LogZ) -> Frozen:
         settings=settings,
         seed=chains.seed,
         chains=settings.chains,
+        islands=1,
         asked=settings.chains * chains.draws if chains.must_draw else None,
         target=chains.state.target,
         base=chains.state.base,

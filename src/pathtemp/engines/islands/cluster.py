@@ -95,7 +95,7 @@ def on_workers(client: Any, function: Callable[..., Any], arguments: Sequence[tu
         ) from error
     except (concurrent.futures.CancelledError, asyncio.CancelledError, CommClosedError, TimeoutError, OSError) as error:
         raise SamplingError(
-            f"client: the scheduler at {where} went away while islands were under way, and what they had done is lost; "
+            f"client: the scheduler at {where} went away while runs were under way, and what they had done is lost; "
             "start the cluster again, and the run with the same seed"
         ) from error
 
@@ -134,9 +134,14 @@ def client_of(client: Any, cluster: Literal["local"] | None) -> Iterator[Any]:
         yield ours
 
 
+def taking_turns() -> AbstractContextManager[Any]:
+    """Let one thread of a worker run at a time: each uses all cores that XLA is given."""
+    return _one_at_a_time
+
+
 def _step(model: bytes, task: Task, topic: str) -> Done:
-    """One step of an island, on a worker; one at a time, since each uses all cores that XLA is given."""
-    with _one_at_a_time:
+    """One step of an island, on a worker."""
+    with taking_turns():
         use_compilation_cache()
         return carry_out(unpacked(model), task, _Relay(topic, task.island))
 

@@ -30,6 +30,7 @@ def pooled(parts: Sequence[Frozen], settings: Settings, *, same_path: bool) -> F
         first,
         settings=settings,
         chains=chains * len(parts),
+        islands=len(parts),
         asked=asked,
         target=joined([part.target for part in parts], chains),
         base=joined([part.base for part in parts], chains),
