@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -117,3 +118,19 @@ def test_a_scheduler_that_goes_away_is_told_in_a_sentence(tmp_path: Path) -> Non
         for process in started:
             process.kill()
             process.wait()
+
+
+def test_models_are_compared_on_workers() -> None:
+    model = problem("mixture_1d").model
+    how: dict[str, Any] = {"budget": 8_000, "chains": 8, "modes": "off"}
+    with cluster(2) as client:
+        with warnings.catch_warnings():
+            # Runs as short as these need not converge.
+            warnings.simplefilter("ignore")
+            table = pt.compare({"a": model, "b": model}, client=client, seed=3, **how)
+        with pytest.raises(pt.InputError, match=r"^checkpoint: "):
+            pt.compare({"a": model, "b": model}, client=client, checkpoint="run.nc")
+    for seed, name in ((3, "a"), (4, "b")):
+        assert table.log_evidence[name] == tempered(islands=1, seed=seed, **how).log_marginal_likelihood.value
+    with pytest.raises(pt.InputError, match=r"^client: "):
+        pt.compare({"a": model, "b": model})
