@@ -24,7 +24,7 @@ from pathtemp.result.run import RoundRecord
 pytestmark = pytest.mark.slow
 distributed = pytest.importorskip("distributed")
 
-HOW: dict[str, Any] = {"seed": 2, "budget": 24_000, "islands": 4, "chains": 8}
+HOW: dict[str, Any] = {"seed": 2, "budget": 12_000, "islands": 4, "chains": 8, "modes": "off"}
 
 
 @contextmanager
@@ -63,23 +63,29 @@ class AtRound(Silent):
 
 def test_one_two_and_four_workers_and_none_give_the_same_fit_and_so_does_one_that_is_killed() -> None:
     here = tempered()
-    with cluster(1) as client:
-        assert_same(here, tempered(client=client))
-    with cluster(2) as client:
+    with cluster(4) as client:
         first = next(iter(client.run(os.getpid).values()))
         progress = AtRound("sample", lambda: os.kill(first, signal.SIGKILL))
         assert_same(here, tempered(client=client, progress=progress))
         assert progress.done
         assert first not in client.run(os.getpid).values()
-    with cluster(4) as client:
+    with cluster(2) as client:
+        assert_same(here, tempered(client=client))
+    with cluster(1) as client:
         fit = tempered(client=client)
         assert_same(here, fit)
         assert_same(here.extend(budget=8_000), fit.extend(budget=8_000))
 
 
+def test_lists_of_modes_are_united_alike_on_workers() -> None:
+    how = {"modes": "auto", "budget": 24_000}
+    with cluster(2) as client:
+        assert_same(tempered(**how), tempered(client=client, **how))
+
+
 def test_a_cluster_of_its_own_ends_with_the_run_and_the_fit_goes_on_here() -> None:
-    fit = tempered(cluster="local", islands=2, modes="off")
-    assert_same(tempered(islands=2, modes="off").extend(budget=8_000), fit.extend(budget=8_000))
+    fit = tempered(cluster="local", islands=2)
+    assert_same(tempered(islands=2).extend(budget=8_000), fit.extend(budget=8_000))
 
 
 def test_an_error_of_the_model_is_told_as_without_workers() -> None:
@@ -111,7 +117,7 @@ def test_a_scheduler_that_goes_away_is_told_in_a_sentence(tmp_path: Path) -> Non
             client = distributed.Client(scheduler_file=file, timeout="60s")
             progress = AtRound("adapt", started[0].kill)
             with pytest.raises(pt.SamplingError, match=r"^client: the scheduler at tcp://.* went away"):
-                tempered(client=client, progress=progress, modes="off")
+                tempered(client=client, progress=progress)
             client.close(timeout=1)
         assert progress.done
     finally:
