@@ -74,7 +74,7 @@ MADE_ANEW: dict[str, set[str]] = {
     "TemperEngine": {"_model", "_plan", "_start"},
     "Chains": {"model", "seed", "settings", "must_draw", "path", "full", "leapfrogs", "_start", "_seed", "_round"},
     "ModeSearch": {"_model", "_seed", "_budget"},
-    "Search": {"path", "room"},
+    "Search": {"path", "room", "met"},
     "Trace": {"_chains", "_shown"},
     "Rows": {"most"},
 }

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -15,9 +13,12 @@ from pathtemp.modes.local import from_covariance
 from pathtemp.modes.power import Goal, Power, basin_shares, log_planted, power_at
 from pathtemp.modes.scan import Scan
 from pathtemp.modes.search import Search
+from pathtemp.modes.shape import normal_shape
 from pathtemp.paths.geometric import GeometricPath
 from pathtemp.testing.calibration import FALSE_ALARM, assert_rate
 from pathtemp.testing.families import Parts
+
+UNIT = normal_shape(from_covariance(np.zeros(1), np.eye(1), 0.0))
 
 
 def brute_force(places, points, height, *, width: float, share: float) -> float:
@@ -35,7 +36,7 @@ def test_power_is_what_every_point_says(width: float) -> None:
     rng = np.random.default_rng(0)
     points, places = 4.0 * rng.normal(size=(500, 3)), 4.0 * rng.normal(size=(200, 3))
     height = stats.multivariate_normal(np.zeros(3)).logpdf(points)
-    made = power_at(from_covariance(np.zeros(3), np.eye(3), 0.0), 0.0, places, points, height)
+    made = power_at(normal_shape(from_covariance(np.zeros(3), np.eye(3), 0.0)), 0.0, places, points, height)
     for share in (0.5, 0.05):
         # Single precision may turn a tie or two.
         assert made(width=width, share=share) == pytest.approx(
@@ -47,7 +48,7 @@ def test_between_the_widths_power_is_a_lower_bound() -> None:
     rng = np.random.default_rng(1)
     points, places = 4.0 * rng.normal(size=(500, 3)), 4.0 * rng.normal(size=(200, 3))
     height = stats.multivariate_normal(np.zeros(3)).logpdf(points)
-    made = power_at(from_covariance(np.zeros(3), np.eye(3), 0.0), 0.0, places, points, height)
+    made = power_at(normal_shape(from_covariance(np.zeros(3), np.eye(3), 0.0)), 0.0, places, points, height)
     for width in (0.85, 0.6, 0.4, 0.1):
         exact = brute_force(places, points, height, width=width, share=0.1)
         assert exact - 0.1 < made(width=width, share=0.1) <= exact + 0.011
@@ -55,7 +56,7 @@ def test_between_the_widths_power_is_a_lower_bound() -> None:
 
 def test_a_narrow_law_of_many_dimensions_has_a_small_basin() -> None:
     rng = np.random.default_rng(2)
-    law, points = from_covariance(np.zeros(10), np.eye(10), 0.0), 5.0 * rng.normal(size=(4000, 10))
+    law, points = normal_shape(from_covariance(np.zeros(10), np.eye(10), 0.0)), 5.0 * rng.normal(size=(4000, 10))
     places, log_q = 5.0 * rng.normal(size=(50, 10)), stats.multivariate_normal(np.zeros(10)).logpdf(points)
     wide, thin = (basin_shares(law, 0.0, places, points, log_q, Goal(width, 0.1)).mean() for width in (1.0, 0.5))
     assert thin < 0.1 * wide
@@ -83,14 +84,13 @@ def test_points_without_a_density_are_never_picked() -> None:
 
 def test_the_planted_mode_has_its_mass() -> None:
     x = np.linspace(-30.0, 30.0, 20001)
-    law = from_covariance(np.zeros(1), 4.0 * np.eye(1), 0.0)
-    for heavy in (False, True):
-        density = np.exp(log_planted(replace(law, heavy=heavy), (x / 2.0) ** 2, Goal(0.5, 0.2)))
-        assert np.trapezoid(density, x) == pytest.approx(0.25, rel=1e-3)
+    shape = normal_shape(from_covariance(np.zeros(1), 4.0 * np.eye(1), 0.0))
+    density = np.exp(log_planted(shape, (x / 2.0) ** 2, Goal(0.5, 0.2)))
+    assert np.trapezoid(density, x) == pytest.approx(0.25, rel=1e-3)
 
 
 def test_nothing_is_certain_without_points() -> None:
-    made = power_at(from_covariance(np.zeros(1), np.eye(1), 0.0), 0.0, np.zeros((5, 1)), np.zeros((0, 1)), np.zeros(0))
+    made = power_at(UNIT, 0.0, np.zeros((5, 1)), np.zeros((0, 1)), np.zeros(0))
     assert isinstance(made, Power)
     assert made(width=1.0, share=0.9) == 0.0
 

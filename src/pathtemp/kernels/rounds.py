@@ -86,7 +86,7 @@ class Record(NamedTuple):
     a, lam, delta, first
         The joint path and the first coordinate of theta, shape (n, C).
     regenerated
-        Whether theta was a fresh base draw, shape (n, C).
+        Whether theta was a fresh base draw, and a tour begins, shape (n, C); where there are none, whether lam is 0.
     theta, theta_lam
         Theta of every fourth iteration for learning the transport, shape (n // 4, C', dim), and its lam.
     acceptance, position
@@ -241,7 +241,8 @@ def make_round(
             lam = jax.vmap(parameters.link)(chains.a)
             jumps = held_copied((made.orbit_jump, made.plain_jump), shape.devices)
             # Without exact draws of the base there are no regenerations: returns to it stand for them.
-            tour = state.tour + (made.regenerated if sample_base is not None else lam <= 0.0)
+            cut = made.regenerated if sample_base is not None else lam <= 0.0
+            tour = state.tour + cut
             target = kept.keep(state.target, chains.theta, tour, lam >= 1.0)
             base = kept.keep(state.base, chains.theta, tour, lam <= 0.0) if sample_base is None else state.base
             sums = _accumulate(state.sums, made, parameters.link.cells)
@@ -250,7 +251,7 @@ def make_round(
                 "lam": lam,
                 "delta": delta(chains.energies),
                 "first": chains.theta[:, 0],
-                "regenerated": made.regenerated,
+                "regenerated": cut,
                 "acceptance": made.acceptance,
                 "position": made.position,
                 "leg": made.leg,

@@ -30,8 +30,8 @@ GOALS, GOAL_POWER = (Goal(width=0.7, share=0.05), Goal(width=0.5, share=0.1)), 0
 FEW_MODES = 4
 """Modes from which others are expected to be like them."""
 
-BARELY = 0.02
-"""Share of barely seen modes from which more starts are made."""
+MISSING = 0.02
+"""Mass that may be missing from which more starts are made."""
 
 WORTH = 0.1
 """Gain of power that all further starts together must promise to be made."""
@@ -130,7 +130,7 @@ def _climb_for_power(
     made, batch = 0, 8 * BATCH
     while not search.without_list:
         search.power = _power(search, places, seen, levels)
-        if made >= most or not (search.barely_seen > BARELY or _gain(search, places, seen, most - made) > WORTH):
+        if made >= most or not (search.missing > MISSING or _gain(search, places, seen, most - made) > WORTH):
             break
         search.climb(base_draws(batch), found_by="base", random=True, most_gradients=np.inf)
         search.isolate()
@@ -145,7 +145,7 @@ def _goals(search: Search) -> list[Goal]:
     if len(matter) < FEW_MODES:
         return list(GOALS)
     dim = len(search.scale)
-    narrow = np.exp([(search.laws[k].log_det - search.widest.log_det) / dim for k in matter])
+    narrow = np.exp([(search.laws[k].log_det - search.widest.law.log_det) / dim for k in matter])
     return [*GOALS, Goal(float(np.quantile(narrow, 0.25)), float(np.quantile(search.shares()[matter], 0.25)))]
 
 
@@ -156,7 +156,7 @@ def _gain(search: Search, places: FloatArray, seen: Scan, starts: int) -> float:
     for goal in _goals(search):
         now = search.power(**goal._asdict())
         if now < GOAL_POWER:
-            basin = basin_shares(search.widest, search.log_mass, places, seen.theta[few], seen.log_q[few], goal)
+            basin = basin_shares(search.power.shape, search.log_mass, places, seen.theta[few], seen.log_q[few], goal)
             gain = max(gain, float(np.mean(1.0 - (1.0 - basin) ** starts)) - now)
     return gain
 
@@ -166,9 +166,9 @@ def _power(search: Search, places: FloatArray, seen: Scan, levels: tuple[float, 
     must = np.maximum(seen.log_q, seen.known + levels[0])
     points = np.concatenate([seen.theta, *(start for start, _ in search.met)])
     height = np.concatenate([must, *(first for _, first in search.met)])
-    widest, log_mass = search.widest, search.log_mass
-    turned = power_by_turn(widest, log_mass, places, seen, search.laws, limit=min(levels[1], AWAY))
-    return power_at(widest, log_mass, places, points, height).joined(turned)
+    shape, log_mass = search.shape(seen), search.log_mass
+    turned = power_by_turn(shape, log_mass, places, seen, search.laws, limit=min(levels[1], AWAY))
+    return power_at(shape, log_mass, places, points, height).joined(turned)
 
 
 def outwards(theta: FloatArray) -> FloatArray:

@@ -1,9 +1,9 @@
 """How likely a mode would have been noticed: modes are planted on paper among the points that were evaluated.
 
 A planted mode lies at a draw of the base, has a share of the mass, and the shape of the widest known mode, made
-narrower. An ascent from a point leads to it where its density there exceeds that of all other modes; so the log density
-that was met at each start is all that has to be known. A point that was only looked at must also have been picked. No
-further evaluation is needed.
+narrower, with tails as those of the known modes. An ascent from a point leads to it where its density there exceeds
+that of all other modes; so the log density that was met at each start is all that has to be known. A point that was
+only looked at must also have been picked. No further evaluation is needed.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import gammaln
 
 from pathtemp._types import FloatArray, IntArray
-from pathtemp.modes.local import HEAVY_DF, Local
+from pathtemp.modes.local import Local
 from pathtemp.modes.scan import Scan, cosine
+from pathtemp.modes.shape import Shape
 
 PLACES = 128
 """Planted modes."""
@@ -47,20 +47,21 @@ class Power:
         mode, (P, W).
     height
         Log density, relative to the log mass of all known modes, that a planted mode must exceed there, (P, W).
-    widest
-        The law of the widest known mode.
+    shape
+        What planted modes are like.
     """
 
     square: FloatArray
     height: FloatArray
-    widest: Local
+    shape: Shape
 
     def __call__(self, *, width: float, share: float) -> float:
         """Probability that a mode of this relative width and share of the mass would have been noticed.
 
         >>> from pathtemp.modes.local import from_covariance
+        >>> from pathtemp.modes.shape import normal_shape
         >>> law = from_covariance(np.zeros(1), np.eye(1), 0.0)
-        >>> near = Power(np.array([[0.0], [0.0], [8.0], [90.0]]), np.full((4, 1), -6.0), law)
+        >>> near = Power(np.array([[0.0], [0.0], [8.0], [90.0]]), np.full((4, 1), -6.0), normal_shape(law))
         >>> near(width=1.0, share=0.5), near(width=0.3, share=0.5)
         (0.75, 0.5)
         """
@@ -73,45 +74,36 @@ class Power:
 
     def _excess(self, width: float, share: float) -> FloatArray:
         """Log density of each planted mode at its best points beyond what it must exceed, (P, W)."""
-        return log_planted(self.widest, self.square, Goal(width, share)) - self.height
+        return log_planted(self.shape, self.square, Goal(width, share)) - self.height
 
 
-def log_planted(widest: Local, square: FloatArray, goal: Goal) -> FloatArray:
+def log_planted(shape: Shape, square: FloatArray, goal: Goal) -> FloatArray:
     """Log density of a planted mode at squared distances, relative to the mass of the known modes.
 
-    The distances are in the metric of the ``widest`` known mode. The share counts the planted mode in the whole mass.
+    The distances are in the metric of the shape. The share counts the planted mode in the whole mass.
     """
     odds = np.log(goal.share) - np.log1p(-goal.share)
-    dim = len(widest.centre)
-    return np.asarray(odds + profile(widest, square / goal.width**2) - widest.log_det - dim * np.log(goal.width))
+    return np.asarray(odds + shape.log_density(square**shape.exponent, goal.width))
 
 
-def profile(law: Local, square: FloatArray) -> FloatArray:
-    """Log density of z at squared length ``square``: standard normal, or Student-t where the law is heavy-tailed."""
-    dim = len(law.centre)
-    if law.heavy:
-        constant = gammaln(0.5 * (HEAVY_DF + dim)) - gammaln(0.5 * HEAVY_DF) - 0.5 * dim * np.log(HEAVY_DF * np.pi)
-        return np.asarray(constant - 0.5 * (HEAVY_DF + dim) * np.log1p(square / HEAVY_DF), square.dtype)
-    return np.asarray(-0.5 * square - 0.5 * dim * np.log(2 * np.pi), square.dtype)
-
-
-def power_at(widest: Local, log_mass: float, places: FloatArray, points: FloatArray, height: FloatArray) -> Power:
+def power_at(shape: Shape, log_mass: float, places: FloatArray, points: FloatArray, height: FloatArray) -> Power:
     """Plant modes at ``places`` (P, dim) among ``points`` (n, dim), where each must exceed ``height`` (n,).
 
     >>> from pathtemp.modes.local import from_covariance
+    >>> from pathtemp.modes.shape import normal_shape
     >>> rng = np.random.default_rng(0)
-    >>> known, points = from_covariance(np.zeros(2), np.eye(2), 0.0), 5.0 * rng.normal(size=(2000, 2))
+    >>> known, points = normal_shape(from_covariance(np.zeros(2), np.eye(2), 0.0)), 5.0 * rng.normal(size=(2000, 2))
     >>> found = power_at(known, 1.8, 5.0 * rng.normal(size=(100, 2)), points, -0.5 * np.sum(points**2, axis=1))
     >>> found(width=0.5, share=0.1) > 0.5, found(width=1e-3, share=0.1) < 0.2
     (True, True)
     """
-    best, square = best_points(widest, places, points, height)
+    best, square = best_points(shape, places, points, height)
     level = np.where(best < 0, np.inf, height[best] - log_mass) if len(points) else np.full(best.shape, np.inf)
-    return Power(square, level, widest)
+    return Power(square, level, shape)
 
 
 def best_points(
-    widest: Local, places: FloatArray, points: FloatArray, height: FloatArray
+    shape: Shape, places: FloatArray, points: FloatArray, height: FloatArray
 ) -> tuple[IntArray, FloatArray]:
     """The point (n, dim) at which each mode planted at ``places`` (P, dim) exceeds ``height`` (n,) most, by width.
 
@@ -119,16 +111,17 @@ def best_points(
     """
     usable = np.flatnonzero(np.isfinite(points).all(axis=1) & (height < np.inf))
     # Single precision: errors of a hundredth of a nat change no answer.
-    z = widest.standardise(points[usable]).astype(np.float32)
-    planted = widest.standardise(places).astype(np.float32)
-    shape, rows = (len(places), len(WIDTHS)), np.arange(len(places))
-    value, square, best = np.full(shape, -np.inf), np.full(shape, np.inf), np.full(shape, -1)
+    z = shape.law.standardise(points[usable]).astype(np.float32)
+    planted = shape.law.standardise(places).astype(np.float32)
+    size, rows = (len(places), len(WIDTHS)), np.arange(len(places))
+    value, square, best = np.full(size, -np.inf), np.full(size, np.inf), np.full(size, -1)
     for first in range(0, len(z), BLOCK):
         part = z[first : first + BLOCK]
         must = np.maximum(height[usable[first : first + BLOCK]], -1e30).astype(np.float32)
         distance = np.sum(planted**2, axis=1)[:, None] + np.sum(part**2, axis=1) - 2.0 * planted @ part.T
+        powered = np.maximum(distance, 0.0) ** np.float32(shape.exponent)
         for k, width in enumerate(WIDTHS):
-            excess = profile(widest, np.maximum(distance, 0.0) * np.float32(width**-2)) - must
+            excess = shape.log_density(powered, width) - must
             at = np.argmax(excess, axis=1)
             better = excess[rows, at] > value[:, k]
             value[better, k], square[better, k] = excess[rows, at][better], distance[rows, at][better]
@@ -137,7 +130,7 @@ def best_points(
 
 
 def power_by_turn(
-    widest: Local, log_mass: float, places: FloatArray, scan: Scan, laws: Sequence[Local], *, limit: float
+    shape: Shape, log_mass: float, places: FloatArray, scan: Scan, laws: Sequence[Local], *, limit: float
 ) -> Power:
     """The power of gradients that point elsewhere: planted modes show at points whose cosine is below ``limit``.
 
@@ -145,22 +138,22 @@ def power_by_turn(
     """
     count = len(scan.gradient)
     points, log_q = scan.theta[:count], scan.log_q[:count]
-    best, square = best_points(widest, places, points, log_q)
+    best, square = best_points(shape, places, points, log_q)
     level = np.full(best.shape, np.inf)
     if count:
         at, to = points[best].reshape(-1, points.shape[1]), np.repeat(places, best.shape[1], axis=0)
-        inverse = np.linalg.inv(widest.matrix)
+        inverse = np.linalg.inv(shape.law.matrix)
         slope = (to - at) @ inverse.T @ inverse
         turn = np.max([cosine(law, law.standardise(at), slope) for law in laws], axis=0).reshape(best.shape)
         level = np.where((best >= 0) & (turn < limit), log_q[best] - log_mass, np.inf)
-    return Power(square, level, widest)
+    return Power(square, level, shape)
 
 
 def basin_shares(
-    widest: Local, log_mass: float, places: FloatArray, points: FloatArray, log_q: FloatArray, goal: Goal
+    shape: Shape, log_mass: float, places: FloatArray, points: FloatArray, log_q: FloatArray, goal: Goal
 ) -> FloatArray:
     """Share of the points (n, dim) of log density ``log_q`` (n,) that lie in the basin of each planted mode, (P,)."""
-    z, planted = widest.standardise(points), widest.standardise(places)
+    z, planted = shape.law.standardise(points), shape.law.standardise(places)
     distance = np.sum(planted**2, axis=1)[:, None] + np.sum(z**2, axis=1) - 2.0 * planted @ z.T
-    ahead = log_planted(widest, np.maximum(distance, 0.0), goal)
+    ahead = log_planted(shape, np.maximum(distance, 0.0), goal)
     return np.asarray(np.mean(ahead > log_q - log_mass, axis=1))

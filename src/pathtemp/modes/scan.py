@@ -10,11 +10,7 @@ from pathtemp._types import FloatArray, IntArray
 from pathtemp.modes.local import Local
 
 AWAY = 0.999
-"""Cosine above which a gradient points to the centre of a mode."""
-
-
-TOWARDS = 0.9
-"""Cosine from which a point counts as one of the mode that its gradient points to."""
+"""Cosine above which a gradient surely points to the centre of a mode."""
 
 
 class Scan:
@@ -52,9 +48,12 @@ class Scan:
         self._modes = len(laws)
 
     def held(self, count: int) -> IntArray:
-        """How many points lie in the basin of each of ``count`` modes, as far as gradients tell, (count,)."""
-        sure = (self.owner >= 0) & (self.cosine > TOWARDS) & np.isfinite(self.log_q[: len(self.owner)])
-        return np.bincount(self.owner[sure], minlength=count)
+        """How many points surely lie in the basin of each of ``count`` modes, (count,).
+
+        Their gradient points to its centre, which in one or two dimensions says too little.
+        """
+        sure = (self.owner >= 0) & (self.cosine > AWAY) & np.isfinite(self.log_q[: len(self.owner)])
+        return np.bincount(self.owner[sure & (self.theta.shape[1] > 2)], minlength=count)
 
     @property
     def beyond(self) -> FloatArray:

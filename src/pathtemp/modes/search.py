@@ -20,7 +20,8 @@ from pathtemp.modes.parts import Parts, in_parts
 from pathtemp.modes.power import Power
 from pathtemp.modes.refine import log_student, refine
 from pathtemp.modes.scan import Scan
-from pathtemp.modes.unseen import most_unseen
+from pathtemp.modes.shape import Shape, learned_shape
+from pathtemp.modes.unseen import most_missing, most_unseen
 from pathtemp.paths.geometric import GeometricPath
 from pathtemp.result.run import Counts
 from pathtemp.seeds import Stream, rng
@@ -38,6 +39,9 @@ HIGHEST_RISE = 0.1
 
 MOST_POLISHED = 8
 """Ends on a slope of one batch that are led to the top that curvature promises."""
+
+TAIL_POINTS = 4096
+"""Points of a scan from which tails are learned."""
 
 WORTH_PARTS, MOST_IN_PARTS = 0.01, 16
 """Share of a mode from which it may be covered by parts, and how many of them there may be."""
@@ -288,11 +292,20 @@ class Search:
         return float(logsumexp([mode.log_mass for mode in self.modes]))
 
     @property
-    def widest(self) -> Local:
-        """The law of the largest volume among the isolated modes of some mass; at least one is known."""
+    def widest(self) -> Mode:
+        """The mode of the largest volume among the isolated ones of some mass; at least one is known."""
         shares = self.shares()
-        listed = [m.law for m, s in zip(self.modes, shares, strict=True) if s > NEGLIGIBLE_MASS and not m.law.flat]
-        return max(listed or self.laws, key=lambda law: law.log_det)
+        listed = [m for m, s in zip(self.modes, shares, strict=True) if s > NEGLIGIBLE_MASS and not m.law.flat]
+        return max(listed or self.modes, key=lambda mode: mode.law.log_det)
+
+    def shape(self, scan: Scan) -> Shape:
+        """The shape of the widest mode, with tails as the points of a scan show them around their modes."""
+        theta, log_q, widest = scan.theta[:TAIL_POINTS], scan.log_q[:TAIL_POINTS], self.widest
+        labels, square, fall = self.labels(theta), np.zeros(len(theta)), np.zeros(len(theta))
+        for k, law in enumerate(self.laws):
+            own = labels == k
+            square[own], fall[own] = np.sum(law.standardise(theta[own]) ** 2, axis=1), law.height - log_q[own]
+        return learned_shape(widest.law, widest.log_mass - widest.law.height, square, fall)
 
     @property
     def ridges(self) -> bool:
@@ -318,13 +331,17 @@ class Search:
         return most_unseen(counts[matters], self.base_starts)
 
     @property
-    def barely_seen(self) -> float:
-        """Share of the modes in whose basin one evaluated point lies, or none: others like them are unseen.
+    def missing(self) -> float:
+        """About how much of the mass may be missing, from how often known modes were come upon, and from their masses.
 
-        Modes that the user or another island knows of, and those that chains came to by themselves, are left out.
+        Modes that the user or another island knows of, and those that chains came to by themselves, say nothing of the search.
         """
-        luck = [m.starts + m.held <= 1 and m.found_by not in ("given", "draws", "island") for m in self.modes]
-        return float(np.sum(self.shares()[luck])) if luck else 0.0
+        matters = self.shares() > NEGLIGIBLE_MASS
+        told = ("given", "draws", "island")
+        listed = [m for m, big in zip(self.modes, matters, strict=True) if big and m.found_by not in told]
+        counts = np.array([mode.from_base + mode.held for mode in listed], int)
+        shares = np.exp([mode.log_mass - self.log_mass for mode in listed])
+        return most_missing(counts, shares, self.base_starts + sum(mode.held for mode in self.modes))
 
     def labels(self, theta: FloatArray) -> IntArray:
         """The mode that each of the points (n, dim) most likely belongs to."""

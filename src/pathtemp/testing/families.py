@@ -6,7 +6,7 @@ base is a normal, and so log z(1) - log z(0) is the constant that the target was
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import jax
@@ -78,6 +78,8 @@ class Parts:
         Of every part; zero for none.
     log_constant
         The exact log z(1) - log z(0).
+    skewed
+        Whether there is a skew: without it the density is cheaper.
     """
 
     log_weight: Array
@@ -88,6 +90,7 @@ class Parts:
     skew: Array
     bend: Array
     log_constant: Array
+    skewed: bool = field(default=False, metadata={"static": True})
 
     def __call__(self, theta: Array) -> Array:
         """Log density at ``theta`` (dim,)."""
@@ -99,10 +102,12 @@ class Parts:
         u = ((theta - self.centre) @ self.axes) / self.scale
         if dim > 1:
             u = u.at[:, 1].add(-self.bend * (u[:, 0] ** 2 - 1.0))
-        # The inverse of sinh-arcsinh: w is normal, or Student-t.
-        height = jnp.arcsinh(u) - self.skew
-        w = jnp.sinh(height)
-        volume = jnp.sum(jnp.log(jnp.cosh(height)) - 0.5 * jnp.log1p(u**2) - jnp.log(self.scale), axis=1)
+        w, volume = u, -jnp.sum(jnp.log(self.scale), axis=1)
+        if self.skewed:
+            # The inverse of sinh-arcsinh: w is normal, or Student-t.
+            height = jnp.arcsinh(u) - self.skew
+            w = jnp.sinh(height)
+            volume += jnp.sum(jnp.log(jnp.cosh(height)) - 0.5 * jnp.log1p(u**2), axis=1)
         square = jnp.sum(w**2, axis=1)
         normal = -0.5 * square - 0.5 * dim * float(np.log(2 * np.pi))
         constant = (
@@ -155,12 +160,13 @@ def family(seed: int, number: int) -> tuple[Problem, Family]:
     kind = str(rng.choice(["normal", "heavy", "skewed", "bent"] if dim > 1 else ["normal", "heavy", "skewed"]))
     spread = float(np.exp(rng.uniform(np.log(3.0), np.log(12.0))))
     off = rng.normal(size=dim)
-    off *= rng.uniform(0.0, 1.0) * spread / np.linalg.norm(off)
+    off *= rng.uniform(0.0, 1.0) / np.linalg.norm(off)
     axes = np.linalg.qr(rng.normal(size=(dim, dim)))[0]
     stretch = np.exp(rng.uniform(-0.5, 0.5, size=dim) * rng.choice([0.0, 1.6]))
     scale = width[:, None] * stretch / np.exp(np.mean(np.log(stretch)))
-    centre = _apart(rng, count, dim, spread)
-    base = NormalBase(jnp.asarray(off), jnp.asarray(spread * rng.uniform(1.0, 2.0)))
+    centre, spread = _apart(rng, count, dim, spread)
+    wide = spread * float(rng.uniform(1.0, 2.0))
+    base = NormalBase(jnp.asarray(spread * off), jnp.asarray(wide))
     filled = 4 ** int(np.ceil(np.log(count) / np.log(4.0)))
     rest = filled - count
     target = Parts(
@@ -172,6 +178,7 @@ def family(seed: int, number: int) -> tuple[Problem, Family]:
         jnp.asarray(rng.uniform(0.2, 0.6) if kind == "skewed" else 0.0),
         jnp.asarray(rng.uniform(0.2, 0.6) if kind == "bent" else 0.0),
         jnp.asarray(rng.uniform(-20.0, 20.0)),
+        kind == "skewed",
     )
     model = Model(base, target, Layout({"x": (dim,)}), NormalDraw(base), name=f"family_{seed}_{number}")
     problem = Problem(
@@ -182,25 +189,23 @@ def family(seed: int, number: int) -> tuple[Problem, Family]:
         shares=shares,
         target_sampler=_sampler(target, count),
     )
-    return problem, Family(dim, count, float(width.min()), kind, float(np.linalg.norm(off) / base.scale))
+    return problem, Family(dim, count, float(width.min()), kind, float(spread * np.linalg.norm(off) / wide))
 
 
-def _apart(rng: np.random.Generator, count: int, dim: int, spread: float) -> FloatArray:
-    """Centres (count, dim) of normal draws, the spread enlarged until no two lie closer than three widths."""
+def _apart(rng: np.random.Generator, count: int, dim: int, spread: float) -> tuple[FloatArray, float]:
+    """Centres (count, dim) of normal draws, and their spread, enlarged until no two lie closer than three widths."""
     centre = rng.normal(size=(count, dim))
-    if count == 1:
-        return 0.5 * spread * centre
-    distance = np.linalg.norm(centre[:, None] - centre[None], axis=2) + np.where(np.eye(count) > 0, np.inf, 0.0)
-    return np.asarray(max(0.6 * spread, 3.0 / float(distance.min())) * centre)
+    if count > 1:
+        distance = np.linalg.norm(centre[:, None] - centre[None], axis=2) + np.where(np.eye(count) > 0, np.inf, 0.0)
+        spread = max(spread, 5.0 / float(distance.min()))
+    return 0.6 * spread * centre, spread
 
 
 def responsibilities(target: Parts, theta: FloatArray) -> FloatArray:
     """Probability of each part of the mixture given each of the points (n, dim), shape (n, K)."""
     logs = np.asarray(jax.jit(jax.vmap(Parts.log_parts, (None, 0)))(target, jnp.asarray(theta)))
-    return np.asarray(
-        np.exp(logs - logs.max(axis=1, keepdims=True))
-        / np.exp(logs - logs.max(axis=1, keepdims=True)).sum(axis=1, keepdims=True)
-    )
+    weight = np.exp(logs - logs.max(axis=1, keepdims=True))
+    return np.asarray(weight / weight.sum(axis=1, keepdims=True))
 
 
 def _labels(target: Parts, count: int) -> Any:

@@ -33,23 +33,25 @@ def check_unseen(unseen: float, starts: int, *, limit: float = 0.1) -> Check:
 
 
 @gate(
-    "barely seen modes",
-    question="Was every mode of some mass come upon more than once?",
-    holds="modes in whose basin the search has evaluated one point, or none, have at most {limit:g} of the mass",
-    advice="larger budget: more starts; `settings.effort`",
+    "missing mass",
+    question="Were modes with much mass in a small basin come upon so often that others like them are found?",
+    holds="the unseen share of the basins, times the largest mass of a known mode relative to its basin, is at most "
+    "{limit:g}",
+    advice="larger budget, or `settings.effort`: more starts",
     lasts=True,
 )
-def check_barely_seen(share: float, *, limit: float = 0.05) -> Check:
-    """Modes that were found by luck are few; ``share`` is what they have of the mass.
+def check_missing(missing: float, *, limit: float = 0.15) -> Check:
+    """The mass that may be missing is small.
 
-    >>> check_barely_seen(0.01).passed, check_barely_seen(0.3).passed
+    >>> check_missing(0.05).passed, check_missing(0.3).passed
     (True, False)
     """
     message = (
-        f"Modes with {100 * share:.0f}% of the mass were come upon once: others like them were not come upon at all, "
-        f"and their mass is missing; {MORE}, or with settings.effort='thorough', or with a base that covers less."
+        f"A mode with much of the mass was come upon rarely: others like it, with up to {100 * missing:.0f}% of the "
+        f"mass, may not have been come upon at all; {MORE}, or with settings.effort='thorough', or with a base that "
+        "covers less."
     )
-    return judged("barely seen modes", share, limit, share <= limit, message)
+    return judged("missing mass", missing, limit, not missing > limit, message)
 
 
 @gate(

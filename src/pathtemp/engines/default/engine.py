@@ -220,7 +220,7 @@ class TemperEngine(ChainsEngine):
         """Pool the draws, move the step sizes, and refit everything after the rounds of ``REFIT_AT``."""
         chains, now, settings = self.chains, self.adaptation, self._plan.settings
         free = number - now.pinned
-        visits = record.regenerated | (record.lam <= 0), record.lam >= 1
+        visits = record.regenerated, record.lam >= 1
         trips = self.trips.add(*visits)
         if free > 1:
             self.early_visits.add(*visits)
@@ -265,7 +265,7 @@ class TemperEngine(ChainsEngine):
 
     def keep(self, record: Record) -> Line:
         """Count a frozen round."""
-        trips = self.trips.add(record.regenerated | (record.lam <= 0), record.lam >= 1)
+        trips = self.trips.add(record.regenerated, record.lam >= 1)
         self.trace.add(record, self.chains.parameters.link.host_position(np.asarray(record.lam)))
         curve = self.best_curve()
         khat = self.trace.khat(curve, self.chains.parameters, most=KHAT_POINTS)

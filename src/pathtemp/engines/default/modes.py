@@ -282,7 +282,7 @@ class ModeSearch:
             checks = (
                 *checks,
                 gates.check_unseen(search.unseen, search.base_starts),
-                gates.check_barely_seen(search.barely_seen),
+                gates.check_missing(search.missing),
                 gates.check_mass(self._excess),
                 gates.check_visits(visited[: self._known], expected[: self._known]),
                 gates.check_unknown(expected[self._known :]),

@@ -52,9 +52,8 @@ class Trace:
         names = ("a", "lam", "delta", "first")
         self.rows.add(**{name: np.asarray(getattr(record, name))[:, shown] for name in names})
         lam = np.asarray(record.lam)
-        at_base = record.regenerated | (lam <= 0)
-        self.returns += at_base.sum(axis=0)
-        self.visits.add(at_base, lam >= 1)
+        self.returns += np.asarray(record.regenerated).sum(axis=0)
+        self.visits.add(record.regenerated, lam >= 1)
         self.bins += np.histogram(position[(lam > 0) & (lam < 1)], BINS, (0.0, 1.0))[0]
         self.at_ends += np.array([np.count_nonzero(lam <= 0), np.count_nonzero(lam >= 1)])
         mean, count = along_path(record.position, record.acceptance, BINS)
