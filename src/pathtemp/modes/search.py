@@ -334,7 +334,7 @@ class Search:
     def missing(self) -> float:
         """About how much of the mass may be missing, from how often known modes were come upon, and from their masses.
 
-        Modes that the user or another island knows of, and those that chains came to by themselves, say nothing of the search.
+        Modes that the user or another island knows of, and those that chains came to by themselves, say nothing of it.
         """
         matters = self.shares() > NEGLIGIBLE_MASS
         told = ("given", "draws", "island")
