@@ -237,8 +237,8 @@ def check_islands(value: FloatArray, se: FloatArray, *, limit: float = 4.0) -> C
 
     >>> check_islands(np.array([1.0, 1.02]), np.array([0.02, 0.02])).passed
     True
-    >>> check_islands(np.array([1.0, 1.5, 1.0]), np.array([0.02, 0.02, 0.02])).message[:55]
-    'Island 1 gives log z(1) = 1.5 ± 0.02, and the others 1 '
+    >>> check_islands(np.array([1.0, 1.5, 1.0]), np.array([0.02, 0.02, 0.02])).message.split(",")[0]
+    'Island 1 gives log z(1) = 1.5 ± 0.02'
     """
     z = np.zeros(len(value))
     rest, error = np.zeros(len(value)), np.zeros(len(value))
