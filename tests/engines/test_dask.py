@@ -74,7 +74,10 @@ def test_one_two_and_four_workers_and_none_give_the_same_fit_and_so_does_one_tha
     with cluster(1) as client:
         fit = tempered(client=client)
         assert_same(here, fit)
-        assert_same(here.extend(budget=8_000), fit.extend(budget=8_000))
+        longer = fit.extend(budget=8_000)
+        assert_same(here.extend(budget=8_000), longer)
+    with pytest.raises(pt.InputError, match=r"^client: it is closed"):
+        longer.extend(budget=8_000)
 
 
 def test_lists_of_modes_are_united_alike_on_workers() -> None:

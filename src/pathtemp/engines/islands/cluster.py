@@ -54,7 +54,8 @@ class OnCluster:
     @contextmanager
     def _told(self) -> Iterator[None]:
         """Let the board hear of the rounds while steps are under way."""
-        self._client.subscribe_topic(self._topic, self._hear)
+        if self._client.status == "running":
+            self._client.subscribe_topic(self._topic, self._hear)
         try:
             yield
         finally:
@@ -80,7 +81,9 @@ def on_workers(client: Any, function: Callable[..., Any], arguments: Sequence[tu
     from distributed import KilledWorker
     from distributed.comm import CommClosedError
 
-    where = getattr(client.scheduler, "address", "its address") if client.scheduler is not None else "its address"
+    if client.status != "running":
+        raise InputError(f"client: it is {client.status}; give one that is connected to a scheduler")
+    where = client.scheduler.address
     try:
         futures = [client.submit(function, *given, pure=False) for given in arguments]
         try:
