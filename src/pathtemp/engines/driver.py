@@ -122,7 +122,7 @@ class Driver:
         if draws is not None and draws < 1:
             raise InputError(f"extend: draws must be at least 1, and is {draws}")
         needed = 0.0 if draws is None else engine.make_room(draws)
-        most = engine.counts.gradients + (needed if budget is None else budget)
+        most = engine.charged + (needed if budget is None else budget)
         self.schedule = replace(engine.schedule(most), until_done=budget is None)
         if self.frozen:
             self._keep_back()
@@ -221,7 +221,7 @@ class Driver:
         engine, schedule = self.engine, self.schedule
         if not self.frozen:
             return None if self._ripe else self._adaptive_round
-        room = schedule.most - self.kept_back - engine.counts.gradients
+        room = schedule.most - self.kept_back - engine.charged
         over = not schedule.freezes or room < SPARE * engine.round_gradients
         if over:
             return None
@@ -247,20 +247,19 @@ class Driver:
             restarts = engine.restarts(record, self)
         if restarts:
             self._prepare()
-            self._compile()
-        elif last or (engine.settled and engine.counts.gradients >= schedule.adapt_least):
+        elif last or (engine.settled and engine.charged >= schedule.adapt_least):
             self._ripe = True
             if self._until is Stage.DONE:
                 self.freeze()
 
     def _last_adaptation(self) -> bool:
         """Whether no adaptive round may follow."""
-        schedule, spent = self.schedule, self.engine.counts.gradients
+        schedule, spent = self.schedule, self.engine.charged
         no_room = not schedule.freezes and spent + SPARE * self.engine.round_gradients > schedule.most
         return no_room or spent >= schedule.adapt_most or self.adapted == schedule.adaptations
 
     def _keep_back(self) -> None:
-        self.kept_back = self.engine.kept_back(self.schedule.most - self.engine.counts.gradients)
+        self.kept_back = self.engine.kept_back(self.schedule.most - self.engine.charged)
 
     def _frozen_round(self) -> None:
         with self.timed("sample"):

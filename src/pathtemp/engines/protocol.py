@@ -103,6 +103,11 @@ class Engine(ABC):
     """Wall seconds by part."""
 
     @property
+    def charged(self) -> float:
+        """Gradient evaluations so far that count for the schedule: all, unless an engine says otherwise."""
+        return float(self.counts.gradients)
+
+    @property
     @abstractmethod
     def round_gradients(self) -> float:
         """Gradient evaluations that a round costs on average."""

@@ -16,7 +16,7 @@ import numpy as np
 from pathtemp._types import FloatArray
 from pathtemp.engines.default.chains import Chains
 from pathtemp.engines.default.effort import work_of
-from pathtemp.engines.default.learner import Pool, from_record
+from pathtemp.engines.default.learner import Pool, along_path, from_record
 from pathtemp.engines.default.modes import ModeSearch
 from pathtemp.engines.default.trace import KHAT_POINTS, Trace
 from pathtemp.engines.default.verdict import Frozen, Seen, early_targets, frozen_of, judge
@@ -36,6 +36,7 @@ from pathtemp.seeds import seed_word
 from pathtemp.settings import Settings
 from pathtemp.verdict.modes import MATTERS
 from pathtemp.verdict.registry import more_rounds_would_help
+from pathtemp.verdict.travel import BINS
 
 REFIT_AT = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 """Adaptive rounds after which everything is refitted; in between only step sizes move."""
@@ -52,6 +53,9 @@ ENOUGH_ESS = 1000
 
 FEW_DRAWS = 1250
 """Target draws over all chains below which R-hat and ESS are too noisy to wait for: the user asked for so few."""
+
+ACCEPTED_EVERYWHERE, FEWEST_MOVES = 0.5, 20
+"""Acceptance of HMC moves from which the kernel may be frozen, all along the path where so many moves were made."""
 
 GROWTH = 1.15
 """Factor between the numbers of frozen rounds at which it asks whether it may."""
@@ -129,7 +133,7 @@ class Adaptation:
     orbit_pays: bool = True
 
 
-@persistent("mixture", "chains", "trace", "trips", "early_visits", "early_targets", "adaptation", "modes")
+@persistent("mixture", "chains", "trace", "trips", "early_visits", "early_targets", "adaptation", "modes", "free")
 class TemperEngine(ChainsEngine):
     """One run of the default engine.
 
@@ -152,6 +156,7 @@ class TemperEngine(ChainsEngine):
         self._model, self._plan, self._start = model, plan, start
         self.chains = self.chains_of(model, start)
         self.modes = ModeSearch(model, start[0], plan, hints=hints, about=about) if plan.search else None
+        self.free = 0
         self.forget()
 
     def chains_of(self, model: Model, start: Start) -> Chains:
@@ -180,9 +185,14 @@ class TemperEngine(ChainsEngine):
             until_done=budget is None,
         )
 
+    @property
+    def charged(self) -> float:
+        """Gradient evaluations so far, without those of a search that nothing bounds but the price of a density."""
+        return float(self.counts.gradients - self.free)
+
     def before_rounds(self, host: Host) -> float:
         """Gradient evaluations that may be spent in all before the first round."""
-        return host.schedule.planned - KEPT_BACK * self.round_gradients
+        return self.free + host.schedule.planned - KEPT_BACK * self.round_gradients
 
     def prepare(self, host: Host) -> None:
         """The annealing pass; the search for modes and the choice of the base, where modes are looked for."""
@@ -232,7 +242,8 @@ class TemperEngine(ChainsEngine):
             chains.pin(free < 0)
         now.orbit_pays = chains.orbit_pays(record)
         acceptance = float(np.mean(record.acceptance))
-        travels = trips >= settings.chains / 4 and abs(acceptance - settings.acceptance) < 0.1
+        accepts = abs(acceptance - settings.acceptance) < 0.1 and _least_acceptance(record) > ACCEPTED_EVERYWHERE
+        travels = trips >= settings.chains / 4 and accepts
         now.settled = free >= 3 and now.change < 0.5 and travels
         return Line("adapt" if free > 0 else "pin", self._prior_curve(), trips, acceptance)
 
@@ -368,6 +379,12 @@ def good_enough(found: Run, *, few: bool) -> bool:
         return not more_rounds_would_help(check for check in numbers.checks if check.name not in ("R-hat", "ESS"))
     mixed = numbers.rhat < (SMALL_RHAT_OF_MODES if several else SMALL_RHAT) and numbers.ess_bulk >= ENOUGH_ESS
     return mixed and not more_rounds_would_help(numbers.checks)
+
+
+def _least_acceptance(record: Record) -> float:
+    """The lowest mean acceptance of HMC moves along the path, where there were enough of them."""
+    mean, moves = along_path(record.position, record.acceptance, BINS)
+    return float(np.min(mean[moves >= FEWEST_MOVES], initial=1.0))
 
 
 def _asks(rounds: int) -> bool:

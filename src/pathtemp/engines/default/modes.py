@@ -41,6 +41,9 @@ SEARCH_SHARE = 0.1
 MOST_SEARCH = 20_000
 """Gradient evaluations of that search where no budget is given."""
 
+MOST_FREE = 1_500_000
+"""Gradient evaluations of that search with all that it does for the sake of its power, where no budget is given."""
+
 LEAST_SEARCH = 4 * LANES * CHUNK
 """Gradient evaluations of that search at least, enough for a few dozen starts."""
 
@@ -137,6 +140,8 @@ class ModeSearch:
         if model.sample_base is None or model.dim > DENSE_DIM:
             scan = 0
         free = self._budget is None and scan > 0
+        if free:
+            self._search.room = MOST_FREE
         limits = Limits(
             most,
             scan,
@@ -146,6 +151,7 @@ class ModeSearch:
         )
         self._search.climb(self.hints, found_by="given", random=False, most_gradients=most)
         find_modes(self._search, draws, (lam, theta), limits, rng=self._rng)
+        engine.free += max(self._search.counts.gradients - int(most), 0) if free else 0
         self._pay(engine, host)
 
     def _pay(self, engine: TemperEngine, host: Host) -> None:
@@ -236,7 +242,7 @@ class ModeSearch:
 
     def kept_back(self, engine: TemperEngine, left: float) -> float:
         """Gradient evaluations of the ``left`` ones for the look at the end; none where they are few."""
-        cost = self._look_cost(engine.counts.gradients + left)
+        cost = self._look_cost(engine.charged + left)
         return cost if cost <= MOST_OF_PART * left else 0.0
 
     def look_at_draws(self, engine: TemperEngine, host: Host, room: float) -> bool:

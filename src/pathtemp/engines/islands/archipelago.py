@@ -161,7 +161,8 @@ class Archipelago:
             for before, after, record in zip([0, *spent], spent, history, strict=False)
             if record.phase == "sample"
         )
-        return float(min(max(MORE_ROUNDS * frozen, SPARE * self._round_gradients), MOST_GRADIENTS - spent[-1]))
+        charged = spent[-1] - state["engine"]["free"]
+        return float(min(max(MORE_ROUNDS * frozen, SPARE * self._round_gradients), MOST_GRADIENTS - charged))
 
     def _good_enough(self) -> bool:
         run, plan = self._outcome(), self._begun.plan
