@@ -247,6 +247,7 @@ class Driver:
             restarts = engine.restarts(record, self)
         if restarts:
             self._prepare()
+            self._compile()
         elif last or (engine.settled and engine.charged >= schedule.adapt_least):
             self._ripe = True
             if self._until is Stage.DONE:
