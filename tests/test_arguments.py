@@ -158,7 +158,9 @@ FITS: Cases = [
     ("fit_b", lambda: pt.bayes_factor(cauchy_fit(), 3)),  # type: ignore[arg-type]
     ("fit_a", lambda: pt.bayes_factor("x", cauchy_fit())),  # type: ignore[arg-type]
     ("fits", lambda: pt.compare(3)),  # type: ignore[arg-type]
-    ("fits", lambda: pt.compare([cauchy_fit()])),  # type: ignore[arg-type]
+    ("compare", lambda: pt.compare([cauchy_fit()])),
+    ("fits", lambda: pt.compare([cauchy_fit(), cauchy_fit()])),
+    ("budget", lambda: pt.compare({"a": cauchy_fit(), "b": cauchy_fit()}, budget=1e4)),
     ("b", lambda: pt.compare({"a": cauchy_fit(), "b": 3})),  # type: ignore[dict-item]
     ("compare", lambda: pt.compare({"a": cauchy_fit()})),
     *[

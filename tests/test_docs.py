@@ -55,6 +55,14 @@ def test_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.slow
+def test_clusters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fit = until_converged("clusters.md", tmp_path, monkeypatch)["fit"]
+    assert "islands" in {check.name for check in fit.diagnostics.checks}
+    value, se = fit.log_marginal_likelihood
+    assert_close(value, 0.0, se)
+
+
+@pytest.mark.slow
 def test_funnels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     names = until_converged("funnels.md", tmp_path, monkeypatch)
     fit, path = names["fit"], names["path"]

@@ -23,10 +23,18 @@ def test_draws_of_a_chain_stay_together_and_in_order() -> None:
     made = grouped(kept_of(chain), 16)
     assert made.theta.shape == (MOST_GROUPS, 20, 1)
     for group in range(MOST_GROUPS):
-        expected = np.concatenate([np.flatnonzero(chain == c) for c in (2 * group, 2 * group + 1)])
+        expected = np.concatenate([np.flatnonzero(chain == c) for c in (group, group + 8)])
         np.testing.assert_array_equal(made.theta[group, :, 0], expected)
         np.testing.assert_array_equal(made.chain[group], chain[expected])
         np.testing.assert_array_equal(made.tour[group], expected // 3)
+
+
+def test_groups_start_alike_and_islands_share_none() -> None:
+    chain = np.repeat(np.arange(64), 2)
+    one, two = (grouped(kept_of(chain), 64, islands=islands) for islands in (1, 2))
+    # Chains start in order along the path: the mean start of the groups differs by a stride at most.
+    assert np.ptp(one.chain.mean(axis=1)) <= 8
+    assert [set(group // 32) for group in two.chain] == [{0}] * 4 + [{1}] * 4
 
 
 def test_few_chains_are_groups_of_their_own() -> None:

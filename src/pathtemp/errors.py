@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pathtemp._types import FloatArray
@@ -34,6 +34,7 @@ class InfiniteDensity(InputError):
 
     def __init__(self, theta: FloatArray, values: FloatArray, point: str = "", more: str = "") -> None:
         self.theta, self.values = theta, values
+        self._words = point, more
         base, target = (-math.inf if math.isnan(x) else float(x) for x in values)
         shown = ", ".join(f"{x:.4g}" for x in theta[:6]) + (", ..." if len(theta) > 6 else "")
         highest = max(base, target)
@@ -43,9 +44,18 @@ class InfiniteDensity(InputError):
             f"{point or f'the unconstrained point ({shown})'}; it must be finite, or -inf where it is zero{more}"
         )
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Made again from what it was made of, in another process."""
+        return type(self), (self.theta, self.values, *self._words)
+
 
 class MissingExtraError(ImportError):
     """An optional dependency is needed; the message says what to install."""
 
     def __init__(self, package: str, extra: str) -> None:
+        self._needed = package, extra
         super().__init__(f"{package} is not installed; run: pip install 'pathtemp[{extra}]'")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Made again from what it was made of, in another process."""
+        return type(self), self._needed

@@ -45,6 +45,8 @@ class Stream(IntEnum):
     """Directions in which a large matrix is looked at."""
     ERRORS = 12
     """Errors of several estimates at once."""
+    ISLANDS = 13
+    """Seeds of the islands of a run."""
 
 
 class KeyStream(IntEnum):
@@ -87,6 +89,15 @@ def seed_word(seed: Any) -> int:
         return number
     entropy = [int(number < 0), abs(number)]
     return int(np.random.SeedSequence(entropy).generate_state(1)[0])
+
+
+def island_word(word: int, island: int) -> int:
+    """The word of the seed of an island, numbered from zero: the first has the run's own.
+
+    >>> island_word(7, 0), island_word(7, 1) == island_word(7, 2)
+    (7, False)
+    """
+    return word if island == 0 else int(np.random.SeedSequence([word, Stream.ISLANDS, island]).generate_state(1)[0])
 
 
 def rng(stream: Stream, word: int = 0) -> np.random.Generator:

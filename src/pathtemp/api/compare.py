@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +14,7 @@ from pathtemp._types import FloatArray
 from pathtemp.api.arguments import a_kind_of, positive_number
 from pathtemp.errors import InputError
 from pathtemp.io.printable import printable
+from pathtemp.model.model import Model
 from pathtemp.result.fit import Fit
 from pathtemp.seeds import Stream, rng
 
@@ -44,15 +45,26 @@ def bayes_factor(fit_a: Fit, fit_b: Fit) -> BayesFactor:
     return BayesFactor(float(value[0] - value[1]), float(np.hypot(*se)))
 
 
-def compare(fits: Mapping[str, Fit], *, weights: Mapping[str, float] | None = None) -> pd.DataFrame:
+def compare(
+    fits: Mapping[str, Fit | Model] | Sequence[Fit | Model],
+    *,
+    weights: Mapping[str, float] | None = None,
+    client: Any = None,
+    **how: Any,
+) -> pd.DataFrame:
     """Compare models of the same data, best first.
 
     Parameters
     ----------
     fits
-        Fits by the name of their model.
+        Fits by the name of their model, or a list of them, which then go by the models' own names. With ``client``
+        there may be models among them, which are tempered first.
     weights
         Prior probability of each model, up to a factor; equal where None.
+    client
+        A ``dask.distributed.Client``, on whose workers models are tempered, each on one; see :func:`pathtemp.temper`.
+    how
+        For ``pt.temper`` of each model: ``budget``, ``islands``, ``settings`` and so on. Seeds follow on ``seed``.
 
     Returns
     -------
@@ -61,10 +73,11 @@ def compare(fits: Mapping[str, Fit], *, weights: Mapping[str, float] | None = No
         ``log_bf_se``; the posterior ``probability`` and its 95% interval, ``lower`` to ``upper``, for the
         errors of the evidence.
     """
-    a_kind_of("fits", fits, Mapping, "a dict of fits by name")
+    given = _by_name(fits)
+    if len(given) < 2:
+        raise InputError(f"compare: give at least two fits, by name; there is {len(given)}")
+    fits = _all_tempered(given, client, how)
     _check_fits(fits)
-    if len(fits) < 2:
-        raise InputError(f"compare: give at least two fits, by name; there is {len(fits)}")
     value, se = _evidence("compare", fits)
     score = value + _log_weights(list(fits), weights)
     _warn("compare", fits)
@@ -83,6 +96,33 @@ def compare(fits: Mapping[str, Fit], *, weights: Mapping[str, float] | None = No
         index=pd.Index(list(fits), name="model"),
     )
     return table.sort_values("probability", ascending=False, kind="stable")
+
+
+def _by_name(fits: Any) -> dict[str, Any]:
+    """What is to be compared, by name."""
+    if isinstance(fits, Sequence) and not isinstance(fits, str):
+        names = [fit.name if isinstance(fit, Fit | Model) else "fits" for fit in fits]
+        if len(set(names)) < len(names):
+            raise InputError(f"fits: models of a list go by their names, and these are {names}; give a dict")
+        return dict(zip(names, fits, strict=True))
+    a_kind_of("fits", fits, Mapping, "a dict of fits by name, or a list of them")
+    return dict(fits)
+
+
+def _all_tempered(given: dict[str, Any], client: Any, how: dict[str, Any]) -> dict[str, Fit]:
+    """The fits as they are, and those of the models, from the workers of a client."""
+    models = {name: one for name, one in given.items() if isinstance(one, Model)}
+    if client is None or not models:
+        if models:
+            raise InputError(f"client: it is needed to temper {next(iter(models))!r}; or give its fit, by pt.temper")
+        for name in ("client", *how):
+            if name != "client" or client is not None:
+                raise InputError(f"{name}: it is for models, and these are fits; leave it out")
+        return given
+    # Imported here, so that comparing fits needs no Dask.
+    from pathtemp.api.on_workers import tempered
+
+    return given | tempered(models, client, how)
 
 
 def _check_fits(fits: Mapping[str, Any]) -> None:

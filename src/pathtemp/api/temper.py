@@ -19,6 +19,10 @@ from pathtemp.engines.default.effort import settled_effort, work_of
 from pathtemp.engines.default.engine import FEWEST_ROUNDS, MOST_GRADIENTS, TemperEngine, TemperPlan
 from pathtemp.engines.default.modes import LEAST_SEARCH
 from pathtemp.engines.driver import carry_out, new_checkpoint
+from pathtemp.engines.islands.archipelago import Archipelago, Begun
+from pathtemp.engines.islands.board import Board
+from pathtemp.engines.islands.cluster import OnCluster, client_of
+from pathtemp.engines.islands.workers import Here
 from pathtemp.engines.progress import Progress, display
 from pathtemp.errors import InputError
 from pathtemp.kernels.compilation import use_compilation_cache
@@ -28,6 +32,7 @@ from pathtemp.model.model import Model, the_model
 from pathtemp.modes.reference import LEAST_GRADIENTS, with_reference
 from pathtemp.paths.geometric import GeometricPath
 from pathtemp.result.fit import Fit
+from pathtemp.result.run import Counts
 from pathtemp.seeds import seed_word
 from pathtemp.settings import DEFAULT, PaperSettings, Settings
 
@@ -49,6 +54,9 @@ def temper(
     modes: Literal["auto", "off"] | ArrayLike = "auto",
     init: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
     settings: Settings | PaperSettings = DEFAULT,
+    islands: int = 1,
+    client: Any = None,
+    cluster: Literal["local"] | None = None,
     progress: bool | Progress = True,
     checkpoint: str | os.PathLike[str] | None = None,
     **kwargs: Any,
@@ -79,10 +87,10 @@ def temper(
     draws
         Target draws to keep for each chain; by default about 4000 over all chains.
     chains
-        Chains side by side; overrides ``settings.chains``.
+        Chains side by side, of each island; overrides ``settings.chains``.
     budget
-        Gradient evaluations to spend, over all chains and everything included. By default a run stops once the
-        draws are there and log z is precise, at one million evaluations at most.
+        Gradient evaluations to spend, over all chains and islands and everything included. By default a run stops once
+        the draws are there and log z is precise, at one million evaluations of an island at most.
     seed
         The same seed gives the same draws.
     modes
@@ -94,11 +102,18 @@ def temper(
         The same by name: a dict of values by parameter, on the constrained scale, or a list of such.
     settings
         ``pt.settings.DEFAULT``, or ``pt.settings.PAPER`` for the paper's own engine.
+    islands
+        Runs that search for modes and adapt apart, each with a seed of its own. Their lists of modes are united before
+        they sample, their tours are pooled, and the verdict asks whether they agree: the fit is that of all together.
+    client, cluster
+        A ``dask.distributed.Client`` on whose workers the islands run, or "local" for a cluster of this machine's
+        cores; the fit is the same whatever the number of workers. The model goes there by cloudpickle, which runs
+        code: use clusters of your own alone.
     progress
         A progress bar, or an object with the methods of :class:`pathtemp.engines.progress.Progress`.
     checkpoint
         File, or folder, for the whole state of the run, written after every round; ``pt.resume`` goes on from it.
-        Without one, too, Ctrl-C gives the fit of the rounds so far, with a verdict that says so.
+        Without one, too, Ctrl-C gives the fit of the rounds so far, with a verdict that says so. It is of one island.
 
     Returns
     -------
@@ -114,6 +129,10 @@ def temper(
     """
     began, word = time.perf_counter(), seed_word(seed)
     budget, draws, chains = checked_how(settings, budget=budget, draws=draws, chains=chains)
+    islands = whole_number("islands", islands, least=1)
+    apart = islands > 1 or client is not None or cluster is not None
+    if apart:
+        _check_apart(settings, checkpoint)
     shown = display(progress)
     if model is not None and not isinstance(model, Model) and target is None and dim is None:
         how: dict[str, Any] = {"seed": word, "progress": bool(progress), "known": TAKEN}
@@ -130,8 +149,9 @@ def temper(
         if init is not None:
             raise InputError("init: the paper's engine starts from draws of the base; leave it out")
         return _by_the_paper(given, (seed, settings, draws, budget), shown, place)
-    settings = settings if budget is None else settings.within(budget, given.dim)
-    _check_budget(given, budget, settings, search=hints is not None)
+    share = None if budget is None else budget / islands
+    settings = settings if share is None else settings.within(share, given.dim)
+    _check_budget(given, share, settings, search=hints is not None, islands=islands)
     whole, reference = with_reference(given, seed=word, budget=budget)
     theta = starts(whole, count=settings.chains, seed=word)
     start = theta, check_model(whole, theta)
@@ -139,21 +159,48 @@ def temper(
     plan = TemperPlan(
         seed=seed,
         settings=settings,
-        draws=_room(given, settings, budget) if draws is None else draws,
+        draws=_room(given, settings, share, islands) if draws is None else draws,
         # Without a budget the run goes on until the draws are there.
         must_draw=draws is not None or budget is None,
         budget=budget,
         search=hints is not None,
     )
-    engine = TemperEngine(whole, plan, start, hints=hints, about="" if reference is None else reference.about)
-    if reference is not None:
-        engine.chains.counts = reference.counts
+    about, spent = ("", Counts()) if reference is None else (reference.about, reference.counts)
+    if apart:
+        begun = Begun(plan, islands, hints, about, spent, seconds=time.perf_counter() - began)
+        return _on_islands(whole, begun, shown, client, cluster)
+    engine = TemperEngine(whole, plan, start, hints=hints, about=about)
+    engine.chains.counts = spent
     engine.seconds["start"] = time.perf_counter() - began
     return carry_out(engine, plan, whole, shown, place)
 
 
 TAKEN = frozenset(inspect.signature(temper).parameters)
 """Names of its arguments, one of which may be meant by another."""
+
+
+def _on_islands(model: Model, begun: Begun, shown: Progress, client: Any, cluster: Literal["local"] | None) -> Fit:
+    """The fit of islands, in this process or on workers."""
+    board = Board(shown, begun.islands)
+    here = Here(model, board)
+    with client_of(client, cluster) as who:
+        archipelago = Archipelago(model, begun, here if who is None else OnCluster(who, model, board), shown)
+        fit = archipelago.carry_out()
+    if cluster is not None:
+        # Its workers are gone; a step gives the same wherever it is done.
+        archipelago.workers = here
+    return fit
+
+
+def _check_apart(settings: Settings | PaperSettings, checkpoint: object) -> None:
+    """Raise where islands are asked for together with what a run in one piece alone can do."""
+    if isinstance(settings, PaperSettings):
+        raise InputError(
+            "islands: the paper's engine has none; leave islands=, client= and cluster= out, or take "
+            "pt.settings.DEFAULT"
+        )
+    if checkpoint is not None:
+        raise InputError("checkpoint: it is of one island in this process; leave it out, or islands= and client=")
 
 
 def _by_the_paper(
@@ -181,15 +228,16 @@ def checked_how(settings: Any, *, budget: Any, draws: Any, chains: Any) -> tuple
     return spend, counts[0], counts[1]
 
 
-def _check_budget(model: Model, budget: float | None, settings: Settings, *, search: bool) -> None:
-    """Raise where a budget is too small for a few rounds and all that comes before them."""
+def _check_budget(model: Model, budget: float | None, settings: Settings, *, search: bool, islands: int) -> None:
+    """Raise where the budget of an island is too small for a few rounds and all that comes before them."""
     most = MOST_GRADIENTS if budget is None else budget
     fewest = FEWEST_ROUNDS * settings.round_gradients_in(model.dim) + LEAST_SEARCH * search
     fewest += LEAST_GRADIENTS * isinstance(model.log_base, Automatic)
     if most < fewest:
+        of, fewer = (f" of each of {islands} islands", " or islands") if islands > 1 else ("", "")
         raise InputError(
-            f"budget: {most:.0f} gradient evaluations are too few for {settings.chains} chains; "
-            f"give {fewest:.0f} at least, or fewer chains"
+            f"budget: {most * islands:.0f} gradient evaluations are too few for {settings.chains} chains{of}; "
+            f"give {fewest * islands:.0f} at least, or fewer chains{fewer}"
         )
 
 
@@ -223,9 +271,9 @@ def _points(modes: Literal["auto", "off"] | ArrayLike, dim: int) -> FloatArray |
     return points
 
 
-def _room(model: Model, settings: Settings, budget: float | None) -> int:
+def _room(model: Model, settings: Settings, budget: float | None, islands: int) -> int:
     """Target draws to keep for each chain where the user does not say: within memory, and what a budget can make."""
-    enough = -(-work_of(settings).draws // settings.chains)
+    enough = -(-work_of(settings).draws // (settings.chains * islands))
     if budget is None:
         return enough
     iterations = budget / settings.chains / (0.5 * (settings.leapfrogs_in(model.dim) + 1))

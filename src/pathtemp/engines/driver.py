@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
+from enum import Enum
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -34,6 +35,17 @@ SPARE = 1.1
 
 MOST_CURVES = 64
 """Records of the history that hold a curve."""
+
+
+class Stage(Enum):
+    """How far a run may go at a time, where several wait for each other."""
+
+    PREPARED = "prepared"
+    """All is done that comes before the first round."""
+    ADAPTED = "adapted"
+    """The kernel is as good as adapting makes it, and not frozen yet."""
+    DONE = "done"
+    """The run is over."""
 
 
 class Keep(Protocol):
@@ -66,6 +78,8 @@ class Driver:
         Called with the state after every round; None where nothing is kept.
     plan
         What was asked for, from which the engine can be made again.
+    interrupts
+        Who hears Ctrl-C; several runs may share one.
     """
 
     def __init__(
@@ -77,6 +91,7 @@ class Driver:
         progress: Progress,
         keep: Keep | None = None,
         plan: Any = None,
+        interrupts: Interrupts | None = None,
     ) -> None:
         self.engine, self.schedule, self.progress = engine, schedule, progress
         self.history: list[RoundRecord] = []
@@ -84,7 +99,8 @@ class Driver:
         self.adapted = 0
         self.kept_back = 0.0
         self._model, self._keep, self._plan = model, keep, plan
-        self._interrupts = Interrupts()
+        self._interrupts = Interrupts() if interrupts is None else interrupts
+        self._until, self._ripe = Stage.DONE, False
 
     def carry_out(self) -> Fit:
         """Do what is left; the fit of it."""
@@ -95,6 +111,11 @@ class Driver:
 
     def extend(self, *, draws: int | None, budget: float | None) -> Fit:
         """Go on where the run stopped; the fit of all rounds together."""
+        self.plan_more(draws=draws, budget=budget)
+        return self._fit_after_rounds()
+
+    def plan_more(self, *, draws: int | None, budget: float | None) -> None:
+        """Let the run go further than it was to."""
         engine = self.engine
         given = {name for name, value in (("draws", draws), ("budget", budget)) if value is not None}
         if not given or given - set(engine.extended_by):
@@ -112,7 +133,28 @@ class Driver:
         self.schedule = replace(engine.schedule(most), until_done=budget is None)
         if self.frozen:
             self._keep_back()
-        return self._fit_after_rounds()
+
+    def advance(self, until: Stage) -> bool:
+        """Go on to a stage; whether the run came to it, and was not stopped."""
+        self._until = until
+        try:
+            with naming(self._model):
+                self._rounds()
+        except Stopped:
+            return False
+        finally:
+            self._until = Stage.DONE
+        return True
+
+    def begin_again(self) -> None:
+        """Prepare once more, for what the engine has learned from elsewhere."""
+        self._prepare()
+
+    def freeze(self) -> None:
+        """End adaptation."""
+        self.engine.freeze()
+        self.frozen = True
+        self._keep_back()
 
     def record(self) -> dict[str, Any]:
         """All that it takes to go on from here, but the model: what a checkpoint holds."""
@@ -187,19 +229,20 @@ class Driver:
         """The loop."""
         if not self.prepared:
             self._prepare()
-        else:
-            self._compile()
+        if self._until is Stage.PREPARED:
+            return
+        self._compile()
         while (run := self._next()) is not None:
             run()
             self._between_rounds()
-        if self.engine.finish(self, self.kept_back):
+        if self.frozen and self.engine.finish(self, self.kept_back):
             self._between_rounds()
 
     def _next(self) -> Callable[[], None] | None:
         """The next round; None where the run is over."""
         engine, schedule = self.engine, self.schedule
         if not self.frozen:
-            return self._adaptive_round
+            return None if self._ripe else self._adaptive_round
         room = schedule.most - self.kept_back - engine.charged
         over = not schedule.freezes or room < SPARE * engine.round_gradients
         if over:
@@ -210,8 +253,7 @@ class Driver:
 
     def _prepare(self) -> None:
         self.engine.prepare(self)
-        self.prepared, self.adapted = True, 0
-        self._compile()
+        self.prepared, self.adapted, self._ripe = True, 0, False
 
     def _compile(self) -> None:
         self.progress.compile("round")
@@ -227,10 +269,11 @@ class Driver:
             restarts = engine.restarts(record, self)
         if restarts:
             self._prepare()
+            self._compile()
         elif last or (engine.settled and engine.charged >= schedule.adapt_least):
-            engine.freeze()
-            self.frozen = True
-            self._keep_back()
+            self._ripe = True
+            if self._until is Stage.DONE:
+                self.freeze()
 
     def _last_adaptation(self) -> bool:
         """Whether no adaptive round may follow."""

@@ -22,6 +22,11 @@ class Interrupts:
     def __init__(self) -> None:
         self._asked = self._any_round = False
 
+    @property
+    def asked(self) -> bool:
+        """Whether the user asked to stop."""
+        return self._asked
+
     def round_ended(self) -> None:
         """Note that there is a round whose draws count."""
         self._any_round = True

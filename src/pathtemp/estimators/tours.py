@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -198,6 +199,16 @@ class TargetVisits:
         new = np.bincount(np.concatenate(ended), minlength=len(self._ended))
         new[: len(self._ended)] += self._ended
         self._ended = new
+
+    @classmethod
+    def joined(cls, parts: Sequence[TargetVisits]) -> TargetVisits:
+        """The tours of the chains of several runs, as those of one."""
+        whole = cls(0)
+        whole._current = np.concatenate([part._current for part in parts])
+        whole._ended = np.zeros(max(len(part._ended) for part in parts), int)
+        for part in parts:
+            whole._ended[: len(part._ended)] += part._ended
+        return whole
 
     def values(self) -> tuple[FloatArray, FloatArray]:
         """Target draws of every tour that had any: of those that have ended, and of those under way.

@@ -7,7 +7,8 @@ a fixed share of all visits, from the first to the last, and a chain is represen
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
@@ -108,6 +109,29 @@ def enlarge(kept: Kept, draws: int, chains: int) -> Kept:
         return jnp.concatenate([x, jnp.zeros((extra, *x.shape[1:]), x.dtype)])
 
     return kept._replace(theta=padded(kept.theta), chain=padded(kept.chain), tour=padded(kept.tour))
+
+
+def joined(parts: Sequence[Kept], chains: int) -> Kept:
+    """The draws of several runs of so many ``chains`` each as those of one, on the host.
+
+    All are thinned to the widest stride, so that each counts in proportion to its visits; the chains of each run are
+    numbered on from those before it.
+
+    >>> one, two = (Kept(np.arange(4.0)[:, None], np.zeros(4, int), np.arange(4), 4, 4 * s, s) for s in (1, 2))
+    >>> both = joined([one, two], chains=1)
+    >>> both.theta.ravel().tolist(), both.chain.tolist(), int(both.visits)
+    ([0.0, 2.0, 0.0, 1.0, 2.0, 3.0], [0, 0, 1, 1, 1, 1], 12)
+    """
+    stride = max(int(part.stride) for part in parts)
+    rows = [np.arange(0, int(part.size), stride // int(part.stride)) for part in parts]
+    theta, chain, tour = (
+        np.concatenate([np.asarray(getattr(part, name))[row] for part, row in zip(parts, rows, strict=True)])
+        for name in ("theta", "chain", "tour")
+    )
+    chain = chain + chains * np.repeat(np.arange(len(parts)), [len(row) for row in rows])
+    visits = sum(int(part.visits) for part in parts)
+    size, visited, spacing = (np.asarray(x) for x in (len(chain), visits, stride))
+    return Kept(*(cast(Array, x) for x in (theta, chain, tour, size, visited, spacing)))
 
 
 def _rows(draws: int, chains: int) -> int:

@@ -16,6 +16,7 @@ from pathtemp.io.persistent import storable
 from pathtemp.kernels import kept, strata
 from pathtemp.kernels.kept import Kept
 from pathtemp.kernels.rejected import Rejected, point_of
+from pathtemp.kernels.spread import by_part, copied, held_copied, held_spread, parts_of, spread
 from pathtemp.kernels.transported_hmc import ChainState, KernelParameters, Step, iterate
 from pathtemp.paths.geometric import GeometricPath, delta
 from pathtemp.seeds import round_key
@@ -35,10 +36,11 @@ class TourSums(NamedTuple):
     total
         Of the whole time, shape (C, 2, B).
     finished
-        Over finished tours: the sum of x_k, shape (2, B).
+        Over finished tours: the sum of x_k, in parts over the chains (see :mod:`pathtemp.kernels.spread`), shape
+        (P, 2, B).
     second
-        Over finished tours: the sums of the products of x_k and y_k of both estimators, in the order x, x', y, y',
-        shape (4, 4, B).
+        Over finished tours: the sums of the products of x_k and y_k of both estimators, in the order x, x', y, y', in
+        parts, shape (P, 4, 4, B).
     tours
         Number of finished tours.
     started
@@ -124,6 +126,7 @@ class RoundShape:
     lattice_points: int
     batch: int | None
     learners: int
+    devices: int = 1
 
 
 def window(u: Array) -> Array:
@@ -137,12 +140,12 @@ def window(u: Array) -> Array:
 def empty_sums(chains: int, cells: int) -> TourSums:
     """Tour sums before any iteration."""
     # Each its own buffer: a round donates them all.
-    count = strata.count_bins(cells)
+    count, parts = strata.count_bins(cells), parts_of(chains)
     return TourSums(
         current=zeros(chains, 2, count),
         total=zeros(chains, 2, count),
-        finished=zeros(2, count),
-        second=zeros(4, 4, count),
+        finished=zeros(parts, 2, count),
+        second=zeros(parts, 4, 4, count),
         tours=zeros(dtype=int),
         started=zeros(chains, dtype=bool),
     )
@@ -170,6 +173,34 @@ def restart(state: State, cells: int, *, iterations: int) -> State:
     count = state.chains.a.shape[0]
     target, base = (kept.restart(x, coming=count * iterations) for x in (state.target, state.base))
     return State(state.chains, target, base, zeros(count, dtype=int), empty_sums(count, cells))
+
+
+def placed(state: State, devices: int) -> State:
+    """The state with its chains over so many devices; what belongs to all chains is on each."""
+    return _laid(state, devices, spread, copied)
+
+
+def _held(state: State, devices: int) -> State:
+    """The same inside of a round."""
+    return _laid(state, devices, held_spread, held_copied)
+
+
+def _laid(state: State, devices: int, over: Callable[..., Any], on_each: Callable[..., Any]) -> State:
+    sums = state.sums
+    return State(
+        over(state.chains, devices),
+        on_each(state.target, devices),
+        on_each(state.base, devices),
+        over(state.tour, devices),
+        sums._replace(
+            current=over(sums.current, devices),
+            total=over(sums.total, devices),
+            finished=over(sums.finished, devices),
+            second=over(sums.second, devices),
+            tours=on_each(sums.tours, devices),
+            started=over(sums.started, devices),
+        ),
+    )
 
 
 def enlarge(state: State, draws: int) -> State:
@@ -208,6 +239,7 @@ def make_round(
             else:
                 chains, made = jax.lax.map(step, (keys, state.chains), batch_size=shape.batch)
             lam = jax.vmap(parameters.link)(chains.a)
+            jumps = held_copied((made.orbit_jump, made.plain_jump), shape.devices)
             # Without exact draws of the base there are no regenerations: returns to it stand for them.
             cut = made.regenerated if sample_base is not None else lam <= 0.0
             tour = state.tour + cut
@@ -223,12 +255,12 @@ def make_round(
                 "acceptance": made.acceptance,
                 "position": made.position,
                 "leg": made.leg,
-                "orbit_jump": jnp.mean(made.orbit_jump),
-                "plain_jump": jnp.mean(made.plain_jump),
+                "orbit_jump": jnp.mean(jumps[0]),
+                "plain_jump": jnp.mean(jumps[1]),
                 "leapfrogs": steps,
                 "rejected": made.rejected._replace(point=point_of(made.rejected)),
             }
-            return State(chains, target, base, tour, sums), record
+            return _held(State(chains, target, base, tour, sums), shape.devices), record
 
         def block(state: State, i: Array) -> tuple[State, tuple[dict[str, Any], Array, Array]]:
             state, record = jax.lax.scan(body, state, i)
@@ -268,8 +300,8 @@ def _accumulate(sums: TourSums, made: Step, cells: int) -> TourSums:
     return TourSums(
         current,
         total,
-        sums.finished + jnp.sum(ended, axis=0),
-        sums.second + jnp.sum(both[:, :, None] * both[:, None], axis=0),
+        sums.finished + by_part(ended),
+        sums.second + by_part(both[:, :, None] * both[:, None]),
         sums.tours + jnp.sum(closed),
         sums.started | made.regenerated,
     )

@@ -334,9 +334,9 @@ class Search:
     def missing(self) -> float:
         """About how much of the mass is in modes that were not found, from how often the known ones were come upon.
 
-        Modes that the user knows of, and those that chains came to by themselves, say nothing of the search.
+        Modes that the user or another island knows of, and those that chains came to by themselves, say nothing of it.
         """
-        searched = np.array([mode.found_by not in ("given", "draws") for mode in self.modes], bool)
+        searched = np.array([mode.found_by not in ("given", "draws", "island") for mode in self.modes], bool)
         counts = np.array([mode.starts + mode.held for mode in self.modes], int)
         return missing_mass(counts[searched], self.shares()[searched])
 

@@ -32,7 +32,7 @@ class Modes:
     found_by
         How each was found: by a start from the "base", "far" outside it or along the "annealing" pass, by the
         "scan" of the base's draws for density that the known modes do not explain, from "draws" of the target
-        between rounds, or from a point that was "given".
+        between rounds, from a mode that another "island" found, or from a point that was "given".
     starts
         Random starts that ended in each, (modes,).
     starts_made

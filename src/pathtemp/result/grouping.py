@@ -1,9 +1,13 @@
 """Kept draws as the rectangle (chain, draw) that ArviZ and people read: chains side by side, joined to a few long ones.
 
 A run has many chains that each hold few draws. R-hat and ESS of such short chains say little, and plots of 64 chains
-are hard to read. So chains are joined, in order, to eight groups at most, and each group is handed over as one chain:
-the draws of its first chain, then those of the next. Between groups nothing is shared, so R-hat keeps its meaning, and
-within a group the draws of each chain keep their order, so that ESS sees how they depend on each other.
+are hard to read. So chains are joined to eight groups at most, and each group is handed over as one chain: the draws of
+its first chain, then those of the next. Between groups nothing is shared, so R-hat keeps its meaning, and within a
+group the draws of each chain keep their order, so that ESS sees how they depend on each other.
+
+Chains start in order along the path, from the base to the target. Each group has every so-manieth of them, so that all
+groups start alike: where chains are many and short, groups of neighbours would differ by where they started. Islands
+start apart, and share no group where there are eight of them at most.
 """
 
 from __future__ import annotations
@@ -51,7 +55,7 @@ class Grouped:
         return self.theta.reshape(self.size, self.theta.shape[2])
 
 
-def grouped(kept: Kept, chains: int, *, most: int | None = None) -> Grouped:
+def grouped(kept: Kept, chains: int, *, most: int | None = None, islands: int = 1) -> Grouped:
     """The draws of a run with so many chains, ``most`` in all; evenly thinned where there are more.
 
     Groups differ a little in size, as chains differ in how often they came by: all are thinned to the same length.
@@ -59,13 +63,26 @@ def grouped(kept: Kept, chains: int, *, most: int | None = None) -> Grouped:
     """
     count = int(kept.size)
     theta, chain, tour = (np.asarray(x)[:count] for x in (kept.theta, kept.chain, kept.tour))
-    groups = min(MOST_GROUPS, chains)
-    group = chain * groups // chains
+    group, groups = _group(chain, chains, islands)
     rows = [np.flatnonzero(group == g) for g in range(groups)]
     length = _length([len(r) for r in rows], most)
     taken = [r[np.argsort(chain[r], kind="stable")][_evenly(len(r), length)] for r in rows if len(r) >= length]
     index = np.stack(taken) if length else np.empty((groups, 0), np.int64)
     return Grouped(theta[index].reshape(*index.shape, theta.shape[1]), chain[index], tour[index])
+
+
+def _group(chain: IntArray, chains: int, islands: int) -> tuple[IntArray, int]:
+    """The group of each draw, by its ``chain`` (n,) of so many, and the number of groups.
+
+    >>> _group(np.arange(16), 16, 1)[0].tolist()
+    [0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3, 4, 5, 6, 7]
+    >>> _group(np.arange(8), 8, 2)[0].tolist(), _group(np.arange(12), 12, 12)[1]
+    ([0, 1, 2, 3, 4, 5, 6, 7], 8)
+    """
+    own = chains // islands
+    each = min(max(MOST_GROUPS // islands, 1), own)
+    groups = min(MOST_GROUPS, each * islands)
+    return np.asarray((chain // own * each + chain % own % each) * groups // (each * islands)), groups
 
 
 def _length(sizes: list[int], most: int | None) -> int:

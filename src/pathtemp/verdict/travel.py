@@ -137,12 +137,21 @@ def check_tours_by_chain(trips: IntArray, *, limit: int = 1, more: str = MORE) -
 
 @gate(
     "stuck chains",
-    question="Did every chain come back to the base at least once?",
-    holds="every chain came back to the base at least once",
+    question="Did all but very few chains come back to the base at least once?",
+    holds="a share of {limit:g} of the chains at most never came back to the base; of fewer than 100 chains, none",
     advice="some hold a part of the target that they cannot leave: a base that covers it",
 )
-def check_stuck(returns: IntArray, lam: FloatArray, *, limit: int = 0) -> Check:
-    """Every chain has been back at the base; ``returns`` counts it, ``lam`` (iterations, chains) says where it was."""
+def check_stuck(returns: IntArray, lam: FloatArray, *, limit: float = 0.01) -> Check:
+    """All but a small share of the chains have been back at the base.
+
+    ``returns`` (chains,) counts how often, ``lam`` (iterations, chains) says where each was. A share, so that a run of
+    very many chains, each of them short, is not judged by the slowest of all.
+
+    >>> check_stuck(np.array([3, 0, 9]), np.zeros((1, 3))).passed
+    False
+    >>> check_stuck(np.minimum(np.arange(1000), 5), np.zeros((1, 1000))).passed
+    True
+    """
     stuck = np.flatnonzero(returns == 0)
     shown = lam[:, stuck[stuck < lam.shape[1]]]
     low, high = (shown.min(), shown.max()) if shown.size else (0.0, 1.0)
@@ -151,7 +160,8 @@ def check_stuck(returns: IntArray, lam: FloatArray, *, limit: int = 0) -> Check:
         f"between {low:.3g} and {high:.3g}: a part of the target they cannot leave, or a path too long for the budget; "
         f"{MORE}, or choose a base that covers what these chains hold."
     )
-    return judged("stuck chains", len(stuck), limit, len(stuck) <= limit, message)
+    share = len(stuck) / max(len(returns), 1)
+    return judged("stuck chains", share, limit, share <= limit, message)
 
 
 @gate(
@@ -214,6 +224,38 @@ def check_agreement(
         f"rounds; {MORE}."
     )
     return judged("agreement", z, limit, z <= limit, message)
+
+
+@gate(
+    "islands",
+    question="Do the islands, which searched and adapted apart, agree on log z?",
+    holds="with `islands=`: log z(1) of each island agrees with that of the others within {limit:g} standard errors",
+    advice="some islands lack a part of the target: larger budget, or `modes=` points near it",
+)
+def check_islands(value: FloatArray, se: FloatArray, *, limit: float = 4.0) -> Check:
+    """Log z(1) of each island, (n,), agrees with the mean of the others within their standard errors ``se`` (n,).
+
+    >>> check_islands(np.array([1.0, 1.02]), np.array([0.02, 0.02])).passed
+    True
+    >>> check_islands(np.array([1.0, 1.5, 1.0]), np.array([0.02, 0.02, 0.02])).message.split(",")[0]
+    'Island 1 gives log z(1) = 1.5 ± 0.02'
+    """
+    z = np.zeros(len(value))
+    rest, error = np.zeros(len(value)), np.zeros(len(value))
+    for k in range(len(value)):
+        others = np.arange(len(value)) != k
+        rest[k], error[k] = value[others].mean(), np.sqrt(np.sum(se[others] ** 2)) / others.sum()
+        z[k] = abs(value[k] - rest[k]) / (np.hypot(se[k], error[k]) + 0.01) if np.isfinite(se).all() else np.inf
+    unknown = np.flatnonzero(~np.isfinite(se))
+    worst = int(np.argmax(z)) if len(unknown) == 0 else int(unknown[0])
+    message = (
+        f"Island {worst} gives log z(1) = {value[worst]:.4g} ± {se[worst]:.2g}, and the others {rest[worst]:.4g} ± "
+        f"{error[worst]:.2g}: one of them lacks a part of the target, or has not reached equilibrium; {MORE}."
+        if len(unknown) == 0
+        else f"Of {len(value)} islands {len(unknown)} (number {_named(unknown)}) crossed the path too rarely to know "
+        f"log z(1); {MORE}."
+    )
+    return judged("islands", z.max(), limit, bool(z.max() <= limit), message)
 
 
 @gate(

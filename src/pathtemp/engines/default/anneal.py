@@ -23,6 +23,7 @@ from pathtemp.engines.default.transport import fit_transport, median_spread, shr
 from pathtemp.io.persistent import storable
 from pathtemp.kernels import hmc
 from pathtemp.kernels.rejected import Rejected, code_of, point_of
+from pathtemp.kernels.spread import held_copied, held_spread
 from pathtemp.kernels.transport import AffineMap, Transport
 from pathtemp.kernels.transported_hmc import jitter
 from pathtemp.paths.geometric import LOG_ZERO, GeometricPath, as_energies, log_density
@@ -62,12 +63,13 @@ class Level:
 
 @dataclass(frozen=True)
 class MovesShape:
-    """The static part of the moves at one level: their number, leapfrogs, target acceptance, and chains at once."""
+    """The static part of the moves at one level: number, leapfrogs, target acceptance, chains at once, devices."""
 
     moves: int
     leapfrogs: int
     acceptance: float
     batch: int | None
+    devices: int = 1
 
     def dearest(self, particles: int) -> int:
         """Gradient evaluations that the moves of one level cost at most.
@@ -129,9 +131,13 @@ def make_moves(path: GeometricPath, shape: MovesShape) -> Callable[..., Any]:
             else:
                 theta, energies, probability, rejected = jax.lax.map(one, particles, batch_size=shape.batch)
             # Behind a barrier the sum has one order, however the particles are batched.
-            mean = jnp.mean(jax.lax.optimization_barrier(probability))
+            whole = jax.lax.optimization_barrier(held_copied(probability, shape.devices))
+            mean = jnp.mean(whole)
+            # In single precision the last digit does not depend on how a program for several devices rounds.
+            rise = (0.7 * (mean - shape.acceptance)).astype(jnp.float32)
             met = rejected._replace(point=point_of(rejected))
-            return (theta, energies, log_step + 0.7 * (mean - shape.acceptance)), (steps, mean, met)
+            theta, energies = held_spread((theta, energies), shape.devices)
+            return (theta, energies, log_step + rise.astype(theta.dtype)), (steps, mean, met)
 
         (theta, energies, log_step), (steps, mean, rejected) = jax.lax.scan(
             body, (theta, energies, log_step), jnp.arange(shape.moves)

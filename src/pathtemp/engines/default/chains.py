@@ -38,8 +38,10 @@ from pathtemp.kernels.rounds import (
     enlarge,
     initial_state,
     make_round,
+    placed,
     restart,
 )
+from pathtemp.kernels.spread import copied, devices_for, spread
 from pathtemp.kernels.transported_hmc import ChainState, KernelParameters
 from pathtemp.model.model import Model
 from pathtemp.paths.geometric import GeometricPath
@@ -139,6 +141,7 @@ class Chains:
         self.path = GeometricPath(model.log_base, model.log_target)
         self.full = use_full(model.dim, settings)
         self.leapfrogs = settings.leapfrogs_in(model.dim)
+        self.devices = devices_for(settings.chains, batch=settings.batch)
         self.counts = Counts()
         self.seconds = {"compile": 0.0, "anneal": 0.0, "adapt": 0.0, "sample": 0.0}
         self.rounds = 0
@@ -167,7 +170,8 @@ class Chains:
         spent when the pass ends.
         """
         settings, (theta, energies) = self.settings, self._start
-        shape = MovesShape(settings.anneal_moves, max(4, self.leapfrogs), settings.acceptance, settings.batch)
+        leapfrogs = max(4, self.leapfrogs)
+        shape = MovesShape(settings.anneal_moves, leapfrogs, settings.acceptance, settings.batch, self.devices)
         moves = self._compiled_moves(shape)
         begin = time.perf_counter()
         if self.model.sample_base is None:
@@ -192,14 +196,15 @@ class Chains:
 
     def _compiled_moves(self, shape: MovesShape) -> Callable[..., Any]:
         """The moves of one level, with what they meet that is no density counted."""
-        theta, energies = (jnp.asarray(x) for x in self._start)
-        chart, zero = chart_of(self._start[0], full=self.full), jnp.asarray(0.0)
-        arguments = (np.uint32(0), np.uint32(0), theta, energies, zero, chart, zero)
+        theta, energies = spread(tuple(jnp.asarray(x) for x in self._start), self.devices)
+        others = copied((jnp.asarray(0.0), chart_of(self._start[0], full=self.full), jnp.asarray(0.0)), self.devices)
+        arguments = (np.uint32(0), np.uint32(0), theta, energies, *others)
         compiled, seconds = compiled_once(make_moves, (self.path, shape), arguments)
         self.seconds["compile"] += seconds
 
         def moves(*given: Any) -> Any:
-            *moved, rejected = compiled(*given)
+            where = spread(given[2:4], self.devices)
+            *moved, rejected = compiled(*given[:2], *where, *copied(given[4:], self.devices))
             lam = np.broadcast_to(given[4], rejected.code.shape)
             self._met(jax.device_get(rejected), lam, shape.moves * len(theta))
             return moved
@@ -230,11 +235,13 @@ class Chains:
             settings.orbit,
             settings.batch,
             min(settings.chains, LEARNERS),
+            self.devices,
         )
+        self.state = placed(self.state, self.devices)
         self._round, seconds = compiled_once(
             make_round,
             (self.path, self.model.sample_base, shape),
-            (self._seed, self._seed, self.state, self.parameters),
+            (self._seed, self._seed, self.state, copied(self.parameters, self.devices)),
             donate=(2,),
         )
         self.seconds["compile"] += seconds
@@ -242,6 +249,8 @@ class Chains:
     def round(self) -> Record:
         """Run one round on the current parameters; the record comes back in one transfer."""
         number = np.uint32(self.rounds)
+        # Between rounds the host puts new arrays in the place of some.
+        self.state, self.parameters = placed(self.state, self.devices), copied(self.parameters, self.devices)
         self.state, on_device = self._round(self._seed, number, self.state, self.parameters)
         record: Record = jax.device_get(on_device)
         self.rounds += 1
@@ -375,6 +384,7 @@ class Chains:
         """Rao-Blackwell estimates of the frozen rounds."""
         link, prior, sums = self.parameters.link, self.parameters.prior, self.state.sums
         total, finished, second = (np.asarray(x) for x in (sums.total, sums.finished, sums.second))
+        finished, second = finished.sum(axis=0), second.sum(axis=0)
         masses = Masses(total, finished, second, int(sums.tours))
         return rao_blackwell(masses, np.asarray(link.nodes), np.asarray(prior.log_c), float(prior.at_base))
 

@@ -19,7 +19,7 @@ from pathtemp.engines.default.effort import work_of
 from pathtemp.engines.default.learner import Pool, along_path, from_record
 from pathtemp.engines.default.modes import ModeSearch
 from pathtemp.engines.default.trace import KHAT_POINTS, Trace
-from pathtemp.engines.default.verdict import Seen, early_targets, judge
+from pathtemp.engines.default.verdict import Frozen, Seen, early_targets, frozen_of, judge
 from pathtemp.engines.protocol import ChainsEngine, Host, Line, Schedule
 from pathtemp.errors import InputError
 from pathtemp.estimators.tours import TargetVisits, TripCounter
@@ -256,6 +256,10 @@ class TemperEngine(ChainsEngine):
         """Whether target draws of the round led to a mode that the base should know."""
         return self.modes is not None and self.modes.met_new_mode(self, record, host)
 
+    def learn(self, modes: FloatArray, host: Host) -> bool:
+        """Hear of modes (n, dim) that were found elsewhere; whether everything is to be prepared again with them."""
+        return self.modes is not None and self.modes.learn(modes, self, host)
+
     def freeze(self) -> None:
         """End adaptation: round trips count from now on, and what only adapting needs goes."""
         if not self.adaptation.refitted:
@@ -288,13 +292,7 @@ class TemperEngine(ChainsEngine):
         )
         if not (enough and _asks(self.trace.rounds)):
             return False
-        found = self.outcome(())
-        numbers, listed = found.diagnostics, found.modes
-        several = listed is not None and int(np.sum(listed.share > MATTERS)) > 1
-        if chains.draws * settings.chains < FEW_DRAWS:
-            return not more_rounds_would_help(check for check in numbers.checks if check.name not in ("R-hat", "ESS"))
-        mixed = numbers.rhat < (SMALL_RHAT_OF_MODES if several else SMALL_RHAT) and numbers.ess_bulk >= ENOUGH_ESS
-        return mixed and not more_rounds_would_help(numbers.checks)
+        return good_enough(self.outcome(()), few=chains.draws * settings.chains < FEW_DRAWS)
 
     def kept_back(self, left: float) -> float:
         """Gradient evaluations for the last look at the target draws."""
@@ -326,12 +324,17 @@ class TemperEngine(ChainsEngine):
         error = np.full(len(lam) - 1, np.nan)
         return LogZ(*(np.append(0.0, x) for x in (lam[1:], log_c[1:], error)))
 
-    def outcome(self, history: tuple[RoundRecord, ...]) -> Run:
-        """Draws, estimates and verdict of the frozen rounds, as plain arrays."""
+    def frozen(self) -> Frozen:
+        """What the frozen rounds leave, of which draws, estimates and verdict are made."""
         early = early_targets(self.chains) if self.early_targets is None else self.early_targets
         seen = Seen(self.trace, int(self.trips.trips.sum()), self.early_visits, early)
-        run = judge(self.chains, seen, self.best_curve(), history)
-        return run if self.modes is None else self.modes.added_to(run, self.chains)
+        return frozen_of(self.chains, seen, self.best_curve())
+
+    def outcome(self, history: tuple[RoundRecord, ...]) -> Run:
+        """Draws, estimates and verdict of the frozen rounds, as plain arrays."""
+        frozen = self.frozen()
+        run = judge(frozen, history)
+        return run if self.modes is None else self.modes.added_to(run, frozen.draws)
 
     def fit(self, history: tuple[RoundRecord, ...]) -> Fit:
         """Draws, estimates and verdict of the frozen rounds."""
@@ -363,6 +366,19 @@ class TemperEngine(ChainsEngine):
                 "model: its log densities at the chains of the checkpoint are not those in the file; give the model, "
                 "data and base that the run was of"
             )
+
+
+def good_enough(found: Run, *, few: bool) -> bool:
+    """Whether draws have mixed, and no gate is closed that more rounds might open.
+
+    Where the user asked for ``few`` draws, R-hat and ESS are not waited for.
+    """
+    numbers, listed = found.diagnostics, found.modes
+    several = listed is not None and int(np.sum(listed.share > MATTERS)) > 1
+    if few:
+        return not more_rounds_would_help(check for check in numbers.checks if check.name not in ("R-hat", "ESS"))
+    mixed = numbers.rhat < (SMALL_RHAT_OF_MODES if several else SMALL_RHAT) and numbers.ess_bulk >= ENOUGH_ESS
+    return mixed and not more_rounds_would_help(numbers.checks)
 
 
 def _least_acceptance(record: Record) -> float:

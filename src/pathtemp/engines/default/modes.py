@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -24,7 +25,9 @@ from pathtemp.modes.local import DENSE_DIM
 from pathtemp.modes.search import Search
 from pathtemp.modes.shares import mode_shares
 from pathtemp.modes.table import Modes
+from pathtemp.modes.union import united
 from pathtemp.paths.geometric import GeometricPath
+from pathtemp.result.grouping import Grouped
 from pathtemp.result.run import Counts, Run
 from pathtemp.seeds import Draws, Stream, rng, seed_word
 from pathtemp.verdict import modes as gates
@@ -202,6 +205,36 @@ class ModeSearch:
         new = self._look(theta, cost, engine, host)
         return bool(np.any(self._search.shares()[new] >= gates.MATTERS))
 
+    def learn(self, theta: FloatArray, engine: TemperEngine, host: Host) -> bool:
+        """Climb from modes (n, dim) that other islands know; whether to begin again with one that is new and matters.
+
+        Nothing is done where there is no room to begin again: the verdict of all islands names what this one lacks.
+        """
+        search = self._search
+        left = engine.before_rounds(host) - engine.counts.gradients
+        again = ROUNDS_AFTER * engine.round_gradients + max(host.spent_on("anneal"))
+        if search.without_list or self._restarts == MOST_RESTARTS or left < again + LANES * CHUNK:
+            return False
+        search.room = left - again
+        new = search.climb(theta, found_by="island", random=False, most_gradients=search.room)
+        self._pay(engine, host)
+        return bool(np.any(search.shares()[new] >= gates.MATTERS))
+
+    @classmethod
+    def united(cls, parts: Sequence[ModeSearch]) -> ModeSearch:
+        """What the searches of several islands know together; known is a mode that every base was made with."""
+        if len(parts) == 1:
+            return parts[0]
+        whole, together = copy(parts[0]), united([part._search for part in parts])
+        known = together.known_to_all([part._known for part in parts])
+        whole._search, whole._known = together.ordered(known), int(np.count_nonzero(known))
+        whole._mixture = any(part._mixture for part in parts)
+        whole._excess = max(part._excess for part in parts)
+        reasons = {part._mixture: part._why for part in parts[::-1]}
+        counts = {kind: sum(part._mixture == kind for part in parts) for kind in reasons}
+        whole._why = "; ".join(f"{counts[kind]} islands: {why}" for kind, why in reasons.items())
+        return whole
+
     def _look_cost(self, planned: float) -> float:
         """Gradient evaluations that a look may cost in a run of so many."""
         share = LOOK_SHARE * (10.0 * MOST_SEARCH if self._budget is None else planned)
@@ -240,9 +273,9 @@ class ModeSearch:
         self._pay(engine, host)
         return np.array(new, np.int64)
 
-    def added_to(self, run: Run, chains: Chains) -> Run:
-        """The outcome with what is known of the modes, and gates on it."""
-        search, draws = self._search, target_draws(chains)
+    def added_to(self, run: Run, draws: Grouped) -> Run:
+        """The outcome with what is known of the modes, and gates on it; ``draws`` are those of the target."""
+        search = self._search
         share: FloatArray = np.zeros(0)
         se: FloatArray = np.zeros(0)
         visited: IntArray = np.zeros(0, np.int64)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from pathtemp._types import FloatArray
@@ -57,6 +59,29 @@ class Trace:
         mean, count = along_path(record.position, record.acceptance, BINS)
         self.moves += count
         self.accepted += mean * count
+
+    @classmethod
+    def joined(cls, parts: Sequence[Trace]) -> Trace:
+        """The paths of the chains of several runs of the same shape, as those of one.
+
+        Where a run keeps the path of some of its chains alone, the path is that of the first run's.
+        """
+        whole = cls(sum(part._chains for part in parts))
+        shown = [part for part in parts if part.rows.fields]
+        if any(part._shown < part._chains for part in parts):
+            shown = shown[:1]
+        if shown:
+            length = min(len(part.rows.fields["a"]) for part in shown)
+            whole.rows.fields = {
+                name: np.concatenate([part.rows.fields[name][:length] for part in shown], axis=1)
+                for name in shown[0].rows.fields
+            }
+        whole.rounds = min(part.rounds for part in parts)
+        whole.visits = TargetVisits.joined([part.visits for part in parts])
+        whole.returns = np.concatenate([part.returns for part in parts])
+        for name in ("bins", "at_ends", "moves", "accepted"):
+            setattr(whole, name, np.sum([getattr(part, name) for part in parts], axis=0))
+        return whole
 
     def _field(self, name: str) -> FloatArray:
         return self.rows.fields[name].T if self.rows.fields else np.empty((self._chains, 0))

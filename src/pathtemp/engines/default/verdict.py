@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -12,12 +13,16 @@ from pathtemp.engines.default.learner import spread_of_delta, target_thetas
 from pathtemp.engines.default.trace import Trace
 from pathtemp.estimators.mbar import mbar, mbar_se
 from pathtemp.estimators.tours import TargetVisits
+from pathtemp.kernels.kept import Kept
 from pathtemp.model.evaluate import energies_of, exact_draws
+from pathtemp.model.model import Model
+from pathtemp.paths.geometric import GeometricPath
 from pathtemp.paths.links import thermodynamic_length
 from pathtemp.result.curve import LogZ
 from pathtemp.result.grouping import MOST_GROUPS, Grouped, grouped
-from pathtemp.result.run import Check, RoundRecord, Run
+from pathtemp.result.run import Check, Counts, Rejections, RoundRecord, Run
 from pathtemp.seeds import Draws
+from pathtemp.settings import Settings
 from pathtemp.verdict import draws as gates
 from pathtemp.verdict import travel
 from pathtemp.verdict.diagnostics import AlongPath, Mixing, diagnostics
@@ -30,14 +35,6 @@ def target_draws(chains: Chains) -> Grouped:
     """The target draws of a run: as many as were asked for, or all that were kept."""
     count = chains.settings.chains
     return grouped(chains.state.target, count, most=count * chains.draws if chains.must_draw else None)
-
-
-def base_draws(chains: Chains, shape: tuple[int, int]) -> FloatArray:
-    """Draws at lam = 0: exact where the base can be sampled, else the chains' own."""
-    sample = chains.model.sample_base
-    if sample is None:
-        return grouped(chains.state.base, chains.settings.chains, most=shape[0] * shape[1]).theta
-    return exact_draws(sample, seed=chains.seed, stream=Draws.BASE, count=shape[0] * shape[1]).reshape(*shape, -1)
 
 
 def second_estimate(trace: Trace) -> tuple[float, float]:
@@ -78,24 +75,117 @@ class Seen(NamedTuple):
     early_targets: FloatArray
 
 
-def judge(chains: Chains, seen: Seen, curve: LogZ, history: tuple[RoundRecord, ...]) -> Run:
+@dataclass(frozen=True)
+class Frozen:
+    """All that a verdict is made of: what the frozen rounds of a run leave, or those of several islands together.
+
+    Parameters
+    ----------
+    model, settings, seed
+        What was sampled, from the base of the path, and how.
+    chains, islands
+        Number of chains, and of the islands that they are of.
+    asked
+        Target draws that were asked for, over all chains; None where nobody did.
+    target, base
+        Draws at lam = 1, and at lam = 0 where the base cannot be sampled.
+    seen
+        What the rounds have left on the host.
+    curve, ends, second, khat
+        The log z curve; log z(1) and its standard error by estimator, and by MBAR; k-hat of 1/p(a).
+    nodes, edges, length
+        lam where acceptance was measured, lam at the edges of the bins of the path, and the length inside each bin.
+    reached, base_rhat, rejected, counts, seconds
+        As the chains have them.
+    """
+
+    model: Model
+    settings: Settings
+    seed: int
+    chains: int
+    islands: int
+    asked: int | None
+    target: Kept
+    base: Kept
+    seen: Seen
+    curve: LogZ
+    ends: dict[str, tuple[float, float]]
+    second: tuple[float, float]
+    khat: float
+    nodes: FloatArray
+    edges: FloatArray
+    length: FloatArray
+    reached: float
+    base_rhat: float
+    rejected: Rejections
+    counts: Counts
+    seconds: dict[str, float]
+
+    @property
+    def draws(self) -> Grouped:
+        """The target draws: as many as were asked for, or all that were kept."""
+        return grouped(self.target, self.chains, most=self.asked, islands=self.islands)
+
+    def base_draws(self, shape: tuple[int, int]) -> FloatArray:
+        """Draws at lam = 0: exact where the base can be sampled, else the chains' own."""
+        sample, count = self.model.sample_base, shape[0] * shape[1]
+        if sample is None:
+            return grouped(self.base, self.chains, most=count, islands=self.islands).theta
+        return exact_draws(sample, seed=self.seed, stream=Draws.BASE, count=count).reshape(*shape, -1)
+
+    def with_energies(self, theta: FloatArray) -> FloatArray:
+        """Points (n, dim) with their log target density as one more column: the scalar that shows most."""
+        path = GeometricPath(self.model.log_base, self.model.log_target)
+        energies = energies_of(path, theta)[:, 1:] if len(theta) else np.empty((0, 1))
+        return np.concatenate([theta, energies], axis=1)
+
+
+def frozen_of(chains: Chains, seen: Seen, curve: LogZ) -> Frozen:
+    """What the frozen rounds of some chains leave."""
+    trace, link, settings = seen.trace, chains.parameters.link, chains.settings
+    edges, nodes = (link.host_at(np.linspace(0.0, 1.0, count)) for count in (travel.BINS + 1, len(trace.moves)))
+    return Frozen(
+        model=chains.model,
+        settings=settings,
+        seed=chains.seed,
+        chains=settings.chains,
+        islands=1,
+        asked=settings.chains * chains.draws if chains.must_draw else None,
+        target=chains.state.target,
+        base=chains.state.base,
+        seen=seen,
+        curve=curve,
+        ends={name: (c.mean[-1], c.stderr[-1]) for name, c in chains.curves().items()},
+        second=second_estimate(trace),
+        khat=trace.khat(curve, chains.parameters) if trace.rounds else float("nan"),
+        nodes=nodes,
+        edges=edges,
+        length=_local_length(trace, edges),
+        reached=chains.reached,
+        base_rhat=chains.base_rhat,
+        rejected=chains.rejected,
+        counts=chains.counts,
+        seconds=dict(chains.seconds),
+    )
+
+
+def judge(frozen: Frozen, history: tuple[RoundRecord, ...]) -> Run:
     """Draws, diagnostics and verdict of a run."""
-    trace, draws = seen.trace, target_draws(chains)
-    final = _with_energies(chains, draws.flat)
+    trace, draws, curve = frozen.seen.trace, frozen.draws, frozen.curve
+    final = frozen.with_energies(draws.flat)
     mixing = Mixing.of(final.reshape(*draws.chain.shape, final.shape[1]))
-    first, second = (float(curve.mean[-1]), float(curve.stderr[-1])), second_estimate(trace)
+    first = float(curve.mean[-1]), float(curve.stderr[-1])
     checks = [
-        *_travel_gates(chains, seen),
-        *_draws_gates(chains, seen, draws, final),
-        gates.check_rhat(mixing.rhat, limit=chains.settings.rhat),
+        *_travel_gates(frozen),
+        *_draws_gates(frozen, draws, final),
+        gates.check_rhat(mixing.rhat, limit=frozen.settings.rhat),
         gates.check_ess(min(mixing.bulk, mixing.tail)),
-        travel.check_agreement(first, second, ("Rao-Blackwell", "MBAR")),
+        travel.check_agreement(first, frozen.second, ("Rao-Blackwell", "MBAR")),
         travel.check_precision(first[1]),
     ]
-    by_estimator = {name: (c.mean[-1], c.stderr[-1]) for name, c in chains.curves().items()}
     return Run(
         target=draws.theta,
-        base=base_draws(chains, (len(draws.theta), max(draws.theta.shape[1], 1))),
+        base=frozen.base_draws((len(draws.theta), max(draws.theta.shape[1], 1))),
         a=trace.a,
         lam=trace.lam,
         delta=trace.delta,
@@ -105,55 +195,54 @@ def judge(chains: Chains, seen: Seen, curve: LogZ, history: tuple[RoundRecord, .
         diagnostics=diagnostics(
             checks,
             mixing,
-            _along_path(chains, trace),
-            khat=trace.khat(curve, chains.parameters) if trace.rounds else float("nan"),
-            tours=seen.trips,
-            ends=by_estimator | {"MBAR": second},
-            rejected=chains.rejected,
+            _along_path(frozen),
+            khat=frozen.khat,
+            tours=frozen.seen.trips,
+            ends=frozen.ends | {"MBAR": frozen.second},
+            rejected=frozen.rejected,
         ),
-        counts=chains.counts,
-        seconds=dict(chains.seconds),
+        counts=frozen.counts,
+        seconds=dict(frozen.seconds),
         stats={"lp": final[:, -1].reshape(draws.chain.shape), "tour": draws.numbered_tours, "walker": draws.chain},
     )
 
 
-def _travel_gates(chains: Chains, seen: Seen) -> list[Check]:
-    trace, link = seen.trace, chains.parameters.link
-    edges, nodes = (link.host_at(np.linspace(0.0, 1.0, count)) for count in (travel.BINS + 1, len(trace.moves)))
-    lam = trace.lam
+def _travel_gates(frozen: Frozen) -> list[Check]:
+    trace, lam = frozen.seen.trace, frozen.seen.trace.lam
     return [
-        travel.check_reach(chains.reached),
+        travel.check_reach(frozen.reached),
         travel.check_rounds(trace.rounds),
-        travel.check_coverage(trace.bins, edges, at_ends=(trace.at_ends[0], trace.at_ends[1])),
-        travel.check_tours(seen.trips),
+        travel.check_coverage(trace.bins, frozen.edges, at_ends=(trace.at_ends[0], trace.at_ends[1])),
+        travel.check_tours(frozen.seen.trips),
         travel.check_stuck(trace.returns, lam.T if lam.size else np.zeros((1, len(trace.returns)))),
-        travel.check_acceptance(trace.acceptance, trace.moves, nodes),
+        travel.check_acceptance(trace.acceptance, trace.moves, frozen.nodes),
     ]
 
 
-def _draws_gates(chains: Chains, seen: Seen, draws: Grouped, final: FloatArray) -> list[Check]:
+def _draws_gates(frozen: Frozen, draws: Grouped, final: FloatArray) -> list[Check]:
+    seen = frozen.seen
     visits = seen.trace.visits.values()
-    asked = chains.settings.chains * chains.draws if chains.must_draw else 1
+    asked = 1 if frozen.asked is None else frozen.asked
     checks = [
         gates.check_effective_tours(np.concatenate(visits)),
         gates.check_long_tours(*visits),
         gates.check_early_long_tours(*seen.early_visits.values()),
-        gates.check_lost(_with_energies(chains, seen.early_targets), final),
+        gates.check_lost(frozen.with_energies(seen.early_targets), final),
         gates.check_peak(final[:, -1], draws.chain.ravel()),
-        gates.check_draws(draws.size, int(chains.state.target.visits), limit=asked, short=MOST_GROUPS),
+        gates.check_draws(draws.size, int(frozen.target.visits), limit=asked, short=MOST_GROUPS),
     ]
-    if chains.model.sample_base is None:
-        checks.append(gates.check_base(chains.base_rhat))
-    if chains.rejected.nan:
-        checks.append(gates.check_nan(chains.rejected))
+    if frozen.model.sample_base is None:
+        checks.append(gates.check_base(frozen.base_rhat))
+    if frozen.rejected.nan:
+        checks.append(gates.check_nan(frozen.rejected))
     return checks
 
 
-def _along_path(chains: Chains, trace: Trace) -> AlongPath:
-    edges = chains.parameters.link.host_at(np.linspace(0.0, 1.0, travel.BINS + 1))
+def _along_path(frozen: Frozen) -> AlongPath:
+    trace = frozen.seen.trace
     middles = (np.arange(travel.BINS) + 0.5) / travel.BINS
     acceptance = np.interp(middles, np.linspace(0.0, 1.0, len(trace.moves)), trace.acceptance)
-    return AlongPath(edges, _local_length(trace, edges), acceptance, trace.bins)
+    return AlongPath(frozen.edges, frozen.length, acceptance, trace.bins)
 
 
 def early_targets(chains: Chains) -> FloatArray:
@@ -161,12 +250,6 @@ def early_targets(chains: Chains) -> FloatArray:
     last = chains.last_level
     annealed = last.theta if last.lam >= 1.0 else last.theta[:0]
     return np.concatenate([annealed, target_thetas(chains.pool)])
-
-
-def _with_energies(chains: Chains, theta: FloatArray) -> FloatArray:
-    """Points (n, dim) with their log target density as one more column: the scalar that shows most."""
-    energies = energies_of(chains.path, theta)[:, 1:] if len(theta) else np.empty((0, 1))
-    return np.concatenate([theta, energies], axis=1)
 
 
 def _local_length(trace: Trace, edges: FloatArray) -> FloatArray:
