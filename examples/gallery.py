@@ -58,6 +58,7 @@ def figures(fit: dict[str, pt.Fit]) -> dict[str, Callable[[], Figure]]:
         "margin": fit["margin"].plot,
         "pairs": lambda: plots.pairs(three),
         "trace": lambda: plots.trace(three),
+        "marginals": lambda: plots.marginals(three),
         "comparison": lambda: plots.comparison(pt.compare({"three modes": three, "again": fit["broad"]})).figure,
         "tails": lambda: plots.tails(schools, var="tau").figure,
         "base_draws": lambda: plots.base_draws(three).figure,

@@ -70,9 +70,21 @@ def test_without_modes_and_without_a_budget(tmp_path: Path, monkeypatch: pytest.
 
 
 MADE_ANEW: dict[str, set[str]] = {
-    "Driver": {"progress", "_model", "_keep", "_interrupts"},
+    "Driver": {"progress", "_model", "_keep", "_plan", "_interrupts", "_until", "_ripe"},
     "TemperEngine": {"_model", "_plan", "_start"},
-    "Chains": {"model", "seed", "settings", "must_draw", "path", "full", "leapfrogs", "_start", "_seed", "_round"},
+    "Chains": {
+        "model",
+        "seed",
+        "settings",
+        "must_draw",
+        "path",
+        "full",
+        "leapfrogs",
+        "devices",
+        "_start",
+        "_seed",
+        "_round",
+    },
     "ModeSearch": {"_model", "_seed", "_budget"},
     "Search": {"path", "room", "met"},
     "Trace": {"_chains", "_shown"},
