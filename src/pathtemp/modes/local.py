@@ -183,12 +183,26 @@ def _curvature(log_density: LogDensity, mode: FloatArray, unit: FloatArray) -> t
 
 
 def gradients_at(log_density: LogDensity, theta: FloatArray) -> FloatArray:
-    """Gradients (n, dim) of a log density at points (n, dim), through a program of one fixed shape."""
+    """Gradients (n, dim) of a log density at points (n, dim)."""
+    return values_and_gradients(log_density, theta)[1]
+
+
+def values_and_gradients(log_density: LogDensity, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Log densities (n,) and gradients (n, dim) at points (n, dim), through a program of one fixed shape.
+
+    >>> values, gradients = values_and_gradients(lambda x: -jnp.sum(x**2), np.array([[1.0], [2.0]]))
+    >>> values.tolist(), gradients.tolist()
+    ([-1.0, -4.0], [[-2.0], [-4.0]])
+    """
     count, dim = theta.shape
+    if count == 0:
+        return np.empty(0), np.empty((0, dim))
     program, _ = compiled_once(_make_gradients, (log_density,), (np.zeros((BLOCK, dim)),))
     padded = np.concatenate([theta, np.repeat(theta[-1:], -count % BLOCK, axis=0)])
-    return np.concatenate([np.asarray(program(block)) for block in padded.reshape(-1, BLOCK, dim)])[:count]
+    parts = [program(block) for block in padded.reshape(-1, BLOCK, dim)]
+    values, gradients = (np.concatenate([np.asarray(part[i]) for part in parts])[:count] for i in (0, 1))
+    return values, gradients
 
 
-def _make_gradients(log_density: LogDensity) -> Callable[[Array], Array]:
-    return jax.vmap(jax.grad(lambda x: jnp.asarray(log_density(x))))
+def _make_gradients(log_density: LogDensity) -> Callable[[Array], tuple[Array, Array]]:
+    return jax.vmap(jax.value_and_grad(lambda x: jnp.asarray(log_density(x))))

@@ -15,14 +15,14 @@ from pathtemp.modes.ascent import LEG, Ascents, BoolArray, ascend
 from pathtemp.modes.colder import colder
 from pathtemp.modes.core import log_excess
 from pathtemp.modes.dedupe import near, nearest_mode, same_mode
-from pathtemp.modes.local import Local, gradients_at, law_gradients, local_law
+from pathtemp.modes.local import Local, law_gradients, local_law, values_and_gradients
 from pathtemp.modes.parts import Parts, in_parts
 from pathtemp.modes.power import Power
 from pathtemp.modes.refine import log_student, refine
 from pathtemp.modes.scan import Scan
 from pathtemp.modes.shape import Shape, learned_shape
 from pathtemp.modes.unseen import missing_mass, most_unseen
-from pathtemp.paths.geometric import GeometricPath
+from pathtemp.paths.geometric import HUGE, GeometricPath
 from pathtemp.result.run import Counts
 from pathtemp.seeds import Stream, rng
 
@@ -347,11 +347,13 @@ class Search:
 
     def scan(self, theta: FloatArray, *, gradients: float) -> Scan:
         """Look at the density of points (n, dim), and at the gradient of so many of them at most, the first ones."""
-        log_q = self.log_target(theta)
-        first = theta[: int(min(gradients, self.room, len(theta)))]
-        slopes = gradients_at(self.path.log_target, first) if len(first) else np.empty((0, theta.shape[1]))
-        self._spend(len(first))
-        return Scan(theta, log_q, slopes)
+        count = int(min(gradients, self.room, len(theta)))
+        first, slopes = values_and_gradients(self.path.log_target, theta[:count])
+        self._spend(count)
+        for place in np.flatnonzero(first > HUGE)[:1]:
+            energies_of(self.path, theta[place : place + 1])  # It says where the density is infinite.
+        rest = self.log_target(theta[count:]) if count < len(theta) else np.empty(0)
+        return Scan(theta, np.concatenate([np.where(np.isnan(first), -np.inf, first), rest]), slopes)
 
     def least_explained(self, scan: Scan, count: int) -> IntArray:
         """Numbers of the ``count`` points of a scan that the modes known so far explain least."""
