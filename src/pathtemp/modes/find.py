@@ -163,7 +163,9 @@ def _gain(search: Search, places: FloatArray, seen: Scan, starts: int) -> float:
 
 def _power(search: Search, places: FloatArray, seen: Scan, levels: tuple[float, float]) -> Power:
     """The power of the starts so far and of the scan, by both of its measures."""
-    must = np.maximum(seen.log_q, seen.known + levels[0])
+    # Where not all that was picked was climbed from, the scan shows nothing.
+    picked = np.isfinite(levels[0])
+    must = np.maximum(seen.log_q, seen.known + levels[0]) if picked else np.full(len(seen.log_q), np.inf)
     points = np.concatenate([seen.theta, *(start for start, _ in search.met)])
     height = np.concatenate([must, *(first for _, first in search.met)])
     shape, log_mass = search.shape(seen), search.log_mass
