@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-all test-slow test-programs test-versions test-browser docs dist lint bench experiments clean
+.PHONY: demo test test-all test-slow test-programs test-release test-versions test-browser docs dist lint bench experiments clean
 
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable
 
@@ -24,7 +24,7 @@ PYTEST = $(BIN)/python -m pytest -n 2 --dist worksteal
 test: lint  ## lint, types and the quick tests, on two cores: six minutes at most
 	$(PYTEST)
 
-test-all: test test-slow test-programs  ## everything: many seeds, the site, the browser, many programs
+test-all: test test-slow test-programs test-release  ## everything: many seeds, the site, the browser, many programs
 
 test-slow: $(VENV)/installed docs  ## many seeds, long runs, the site, and the report page where there is a browser
 	XLA_FLAGS="$(XLA_FLAGS) --xla_backend_optimization_level=1" $(PYTEST) -m slow
@@ -33,6 +33,9 @@ test-slow: $(VENV)/installed docs  ## many seeds, long runs, the site, and the r
 
 test-programs: $(VENV)/installed  ## many Stan, PyMC and NumPyro programs; Stan's need a C++ compiler
 	$(PYTEST) -m "stan_full or programs_full" tests/frontends
+
+test-release: $(VENV)/installed  ## the wheel and the sdist in empty environments, and the first hour in four languages
+	$(BIN)/python -m pytest -m release tests/release
 
 test-versions:  ## a fast part of the suite on every Python here, and with the lowest versions allowed; see tests/versions.py
 	$(PYTHON) tests/versions.py

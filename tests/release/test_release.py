@@ -62,12 +62,12 @@ def place(tmp_path: Path) -> Iterator[Path]:
     shutil.rmtree(tmp_path)
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_wheel_and_sdist_work_in_an_empty_environment(built: Built, place: Path) -> None:
     assert len(try_both(built, place)) == 2
 
 
-@pytest.mark.slow
+@pytest.mark.release
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_first_hour(language: str, built: Built, place: Path) -> None:
     if language == "stan" and not any(shutil.which(name) for name in ("g++", "clang++")):
@@ -79,7 +79,7 @@ def test_the_first_hour(language: str, built: Built, place: Path) -> None:
     assert said.splitlines()[-1] == f"the first hour with {language}: done"
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_all_extras_together(place: Path) -> None:
     environment = Environment.fresh(place / "environment")
     environment.install(ROOT, extras="all")

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import tempfile
+import pickle
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from pathtemp.engines.islands.cluster import client_of, on_workers, taking_turns
 from pathtemp.errors import InputError
-from pathtemp.io.storage import load
 from pathtemp.io.travel import packed, unpacked
 from pathtemp.model.model import Model
 from pathtemp.result.fit import Fit
@@ -29,22 +27,16 @@ def tempered(models: Mapping[str, Model], client: Any, how: Mapping[str, Any]) -
     options = [dict(how) | {"seed": first + k} for k in range(len(models))]
     sent = [(packed(model), one) for model, one in zip(models.values(), options, strict=True)]
     with client_of(client, None) as who:
-        files = on_workers(who, _tempered, sent)
-    return {name: replace(_read(file), model=models[name]) for name, file in zip(models, files, strict=True)}
+        fits = on_workers(who, _tempered, sent)
+    return {name: replace(pickle.loads(fit), model=models[name]) for name, fit in zip(models, fits, strict=True)}
 
 
 def _tempered(model: bytes, how: Mapping[str, Any]) -> bytes:
-    """The file of the fit of one model, on a worker."""
+    """The fit of one model, pickled, on a worker.
+
+    It does not go through a file: xarray takes a lock of the cluster to write one.
+    """
     from pathtemp.api.temper import temper
 
-    with taking_turns(), tempfile.TemporaryDirectory() as folder:
-        place = Path(folder) / "fit.nc"
-        temper(unpacked(model), progress=False, **how).save(place)
-        return place.read_bytes()
-
-
-def _read(content: bytes) -> Fit:
-    with tempfile.TemporaryDirectory() as folder:
-        place = Path(folder) / "fit.nc"
-        place.write_bytes(content)
-        return load(place)
+    with taking_turns():
+        return pickle.dumps(temper(unpacked(model), progress=False, **how))

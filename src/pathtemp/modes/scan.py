@@ -13,6 +13,10 @@ AWAY = 0.999
 """Cosine above which a gradient surely points to the centre of a mode."""
 
 
+EXPLAINED = 0.5
+"""Difference from the density of the known local laws, in nats, within which they explain a point."""
+
+
 class Scan:
     """Points, their log densities, and what the modes known so far say of them.
 
@@ -32,6 +36,7 @@ class Scan:
         self.known = np.full(len(theta), -np.inf)
         self.cosine = np.full(len(gradient), -1.0)
         self.owner = np.full(len(gradient), -1)
+        self._likeliest, self._height = np.full(len(theta), -1), np.full(len(theta), -np.inf)
         self._modes = 0
 
     def explain(self, laws: Sequence[Local], log_mass: Sequence[float]) -> None:
@@ -41,7 +46,10 @@ class Scan:
             with np.errstate(over="ignore", invalid="ignore"):
                 z = (self.theta - law.centre) @ np.linalg.inv(law.matrix).T
                 log_law = mass - 0.5 * np.sum(z**2, axis=1) - 0.5 * z.shape[1] * np.log(2 * np.pi) - law.log_det
-            self.known = np.logaddexp(self.known, np.where(np.isfinite(log_law), log_law, -np.inf))
+            log_law = np.where(np.isfinite(log_law), log_law, -np.inf)
+            self.known = np.logaddexp(self.known, log_law)
+            self._likeliest = np.where(log_law > self._height, k, self._likeliest)
+            self._height = np.maximum(self._height, log_law)
             turn = cosine(law, z[: len(self.gradient)], self.gradient)
             self.owner = np.where(turn > self.cosine, k, self.owner)
             self.cosine = np.maximum(self.cosine, turn)
@@ -50,10 +58,14 @@ class Scan:
     def held(self, count: int) -> IntArray:
         """How many points surely lie in the basin of each of ``count`` modes, (count,).
 
-        Their gradient points to its centre, which in one or two dimensions says too little.
+        The local laws explain the density there, or the gradient points to the centre of the mode, which in one or two
+        dimensions says too little.
         """
-        sure = (self.owner >= 0) & (self.cosine > AWAY) & np.isfinite(self.log_q[: len(self.owner)])
-        return np.bincount(self.owner[sure & (self.theta.shape[1] > 2)], minlength=count)
+        explained = (np.abs(self.beyond) < EXPLAINED) & (self._likeliest >= 0)
+        turned = (self.owner >= 0) & (self.cosine > AWAY) & np.isfinite(self.log_q[: len(self.owner)])
+        turned &= ~explained[: len(self.owner)] & (self.theta.shape[1] > 2)
+        owners = np.concatenate([self._likeliest[explained], self.owner[turned]])
+        return np.bincount(owners, minlength=count)
 
     @property
     def beyond(self) -> FloatArray:
