@@ -47,8 +47,11 @@ FAST_PART = (
 )
 """What each environment runs: units, kernels, estimators, gates, files, front ends, and a run from end to end."""
 
-FROM_CACHE = "tests/test_temper.py::TestOneRun"
-"""What runs once more, with programs that come from the cache: JAX 0.5 crashes there."""
+FROM_CACHE = (
+    "tests/test_temper.py::TestOneRun",
+    "tests/kernels/test_joint_nuts.py::test_one_transition_from_the_exact_law_stays_in_it",
+)
+"""What runs once more, with programs that come from the cache: JAX 0.5 crashes there, and 0.6 may compute otherwise."""
 
 SHOWN = ("jax", "numpy", "scipy", "xarray", "h5netcdf", "arviz-stats")
 """The packages whose versions are printed."""
@@ -216,7 +219,7 @@ def tried(environment: Environment) -> Outcome:
     quick = {"JAX_DISABLE_MOST_OPTIMIZATIONS": "1", "PATHTEMP_CACHE": str(environment.folder / "cache")}
     fine = run(environment, "pytest", *FAST_PART, **quick) is not None
     verdict = last_line(environment, r"\d+ (passed|failed|error)") or last_line(environment, "ended with status")
-    fine = fine and run(environment, "pytest", FROM_CACHE, **quick) is not None
+    fine = fine and run(environment, "pytest", *FROM_CACHE, **quick) is not None
     seconds = f"{installed - begun:.0f} s to install, {time.monotonic() - installed:.0f} s to test"
     shown = f"{title} {versions(environment)}  {verdict.split(' in ')[0]}; {seconds}"
     return Outcome(shown if fine else f"{shown}  FAILED", fine)
