@@ -102,9 +102,11 @@ def find_modes(
         limit += search.counts.gradients - before
     scan = limits.scan
     theta = np.concatenate([base_draws(scan), outwards(base_draws(scan // 4)), levels[1][: scan or BATCH]])
-    free = limits.slopes if limits.slopes is not None else 0
-    limit += min(free, len(theta))
-    seen = search.scan(theta, gradients=free or 0.5 * max(left(), 0.0))
+    if limits.slopes is None:
+        seen = search.scan(theta, gradients=0.5 * max(left(), 0.0))
+    else:
+        limit += min(limits.slopes, len(theta))
+        seen = search.scan(theta, gradients=limits.slopes)
     search.scanned += scan
     all_climbed = False
     while left() > 0 and not all_climbed:

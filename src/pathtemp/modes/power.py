@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -118,15 +118,15 @@ def best_points(
     for first in range(0, len(z), BLOCK):
         part = z[first : first + BLOCK]
         must = np.maximum(height[usable[first : first + BLOCK]], -1e30).astype(np.float32)
-        distance = np.sum(planted**2, axis=1)[:, None] + np.sum(part**2, axis=1) - 2.0 * planted @ part.T
-        powered = np.maximum(distance, 0.0) ** np.float32(shape.exponent)
+        distance = _squares(planted, part)
+        powered = distance ** np.float32(shape.exponent)
         for k, width in enumerate(WIDTHS):
             excess = shape.log_density(powered, width) - must
             at = np.argmax(excess, axis=1)
             better = excess[rows, at] > value[:, k]
             value[better, k], square[better, k] = excess[rows, at][better], distance[rows, at][better]
             best[better, k] = usable[first + at[better]]
-    return best, np.maximum(square, 0.0)
+    return best, square
 
 
 def power_by_turn(
@@ -154,6 +154,11 @@ def basin_shares(
 ) -> FloatArray:
     """Share of the points (n, dim) of log density ``log_q`` (n,) that lie in the basin of each planted mode, (P,)."""
     z, planted = shape.law.standardise(points), shape.law.standardise(places)
-    distance = np.sum(planted**2, axis=1)[:, None] + np.sum(z**2, axis=1) - 2.0 * planted @ z.T
-    ahead = log_planted(shape, np.maximum(distance, 0.0), goal)
+    ahead = log_planted(shape, _squares(planted, z), goal)
     return np.asarray(np.mean(ahead > log_q - log_mass, axis=1))
+
+
+def _squares(planted: Any, z: Any) -> Any:
+    """Squared distances (P, n) between planted modes (P, dim) and points (n, dim), in single precision or double."""
+    square = np.sum(planted**2, axis=1)[:, None] + np.sum(z**2, axis=1) - 2.0 * planted @ z.T
+    return np.maximum(square, planted.dtype.type(0.0))

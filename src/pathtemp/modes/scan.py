@@ -44,7 +44,7 @@ class Scan:
         for k in range(self._modes, len(laws)):
             law, mass = laws[k], log_mass[k]
             with np.errstate(over="ignore", invalid="ignore"):
-                z = (self.theta - law.centre) @ np.linalg.inv(law.matrix).T
+                z = law.standardise(self.theta)
                 log_law = mass - 0.5 * np.sum(z**2, axis=1) - 0.5 * z.shape[1] * np.log(2 * np.pi) - law.log_det
             log_law = np.where(np.isfinite(log_law), log_law, -np.inf)
             self.known = np.logaddexp(self.known, log_law)

@@ -86,7 +86,8 @@ class Modes:
 
         The mode lies at a draw of the base, has this ``share`` of the mass, and the shape of the widest known mode,
         made narrower by the factor ``width`` in every direction. Ascents along the annealing pass and from target
-        draws might have found it as well, so this is a lower bound.
+        draws might have found it as well. The planted mode is elliptical: where the known modes are bent, others like
+        them have smaller basins, and this is too high.
         """
         if not 0.0 < width <= 1.0:
             raise InputError(f"width: it must be above 0 and at most 1, and is {width!r}")
