@@ -7,6 +7,8 @@ import os
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -30,7 +32,12 @@ QUICK: dict[str, str | bool] = {
 }
 """What XLA leaves out on a CPU: it compiles in half the time, and the program is up to a quarter slower."""
 
+MOST_BEGUN = 2
+"""Programs that are compiled in the background, or wait there for the run that wants them."""
+
 _programs: OrderedDict[Hashable, Any] = OrderedDict()
+_begun: OrderedDict[Hashable, Future[Any]] = OrderedDict()
+_background = ThreadPoolExecutor(1, thread_name_prefix="pathtemp-compile")
 
 
 def known_options(options: Mapping[str, str | bool]) -> dict[str, str | bool]:
@@ -53,6 +60,15 @@ def _is_known(name: str, value: str | bool) -> bool:
     return True
 
 
+@dataclass(frozen=True)
+class _Order:
+    """A program that is wanted: what it is known by, the arrays that it is handed at each call, and how to lower it."""
+
+    key: Hashable
+    arrays: list[Any]
+    lower: Callable[[], jax.stages.Lowered]
+
+
 def compiled_once(
     make: Callable[..., Callable[..., Any]],
     static: tuple[Hashable, ...],
@@ -71,26 +87,70 @@ def compiled_once(
     >>> program(jnp.ones(3)).tolist()
     [2.0, 2.0, 2.0]
     """
+    order, begin = _order(make, static, arguments, donate), time.perf_counter()
+    if order.key in _begun:
+        # Whatever went wrong there is raised here.
+        _keep(order.key, _begun.pop(order.key).result())
+    elif order.key not in _programs:
+        _keep(order.key, order.lower().compile(_options()))
+    _programs.move_to_end(order.key)
+    return partial(_programs[order.key], order.arrays), time.perf_counter() - begin
+
+
+def begin_compiling(
+    make: Callable[..., Callable[..., Any]],
+    static: tuple[Hashable, ...],
+    arguments: tuple[Any, ...],
+    *,
+    donate: tuple[int, ...] = (),
+) -> None:
+    """Let XLA begin with what :func:`compiled_once` will be asked for, while this thread goes on.
+
+    >>> import jax.numpy as jnp
+    >>> how = (lambda n: lambda x: n * x, (3,), (jnp.ones(3),))
+    >>> begin_compiling(*how)
+    >>> compiled_once(*how)[0](jnp.ones(3)).tolist()
+    [3.0, 3.0, 3.0]
+    """
+    order = _order(make, static, arguments, donate)
+    if order.key in _programs or order.key in _begun:
+        return
+    # Traced and lowered here, under the settings of this thread.
+    lowered, options = order.lower(), _options()
+    while len(_begun) >= MOST_BEGUN:
+        _begun.popitem(last=False)[1].cancel()
+    _begun[order.key] = _background.submit(lowered.compile, options)
+
+
+def _order(
+    make: Callable[..., Callable[..., Any]],
+    static: tuple[Hashable, ...],
+    arguments: tuple[Any, ...],
+    donate: tuple[int, ...],
+) -> _Order:
     parts, structure = jax.tree.flatten(static)
     traced = [isinstance(part, jax.Array | np.ndarray) for part in parts]
     arrays = [part for part, is_array in zip(parts, traced, strict=True) if is_array]
     fixed = tuple(None if is_array else part for part, is_array in zip(parts, traced, strict=True))
+
+    def whole(arrays: list[Any], *arguments: Any) -> Any:
+        rest = iter(arrays)
+        filled = [next(rest) if is_array else part for part, is_array in zip(fixed, traced, strict=True)]
+        return make(*jax.tree.unflatten(structure, filled))(*arguments)
+
+    shifted = tuple(index + 1 for index in donate)
     key = (make, structure, fixed, tuple(traced), _shapes(arrays), _shapes(arguments))
-    begin = time.perf_counter()
-    if key not in _programs:
+    return _Order(key, arrays, lambda: jax.jit(whole, donate_argnums=shifted).lower(arrays, *arguments))
 
-        def whole(arrays: list[Any], *arguments: Any) -> Any:
-            rest = iter(arrays)
-            filled = [next(rest) if is_array else part for part, is_array in zip(fixed, traced, strict=True)]
-            return make(*jax.tree.unflatten(structure, filled))(*arguments)
 
-        shifted = tuple(index + 1 for index in donate)
-        quick = known_options(QUICK) if jax.default_backend() == "cpu" else {}
-        _programs[key] = jax.jit(whole, donate_argnums=shifted).lower(arrays, *arguments).compile(quick)
-        if len(_programs) > MOST_PROGRAMS:
-            _programs.popitem(last=False)
-    _programs.move_to_end(key)
-    return partial(_programs[key], arrays), time.perf_counter() - begin
+def _options() -> dict[str, str | bool]:
+    return known_options(QUICK) if jax.default_backend() == "cpu" else {}
+
+
+def _keep(key: Hashable, program: Any) -> None:
+    _programs[key] = program
+    if len(_programs) > MOST_PROGRAMS:
+        _programs.popitem(last=False)
 
 
 def _shapes(tree: Any) -> Hashable:

@@ -15,7 +15,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from scipy.special import ndtri
-from scipy.stats import rankdata
 
 from pathtemp import seeds
 from pathtemp._types import Array, FloatArray, IntArray
@@ -23,7 +22,7 @@ from pathtemp.engines.default.transport import fit_transport, median_spread, shr
 from pathtemp.io.persistent import storable
 from pathtemp.kernels import hmc
 from pathtemp.kernels.rejected import Rejected, code_of, point_of
-from pathtemp.kernels.spread import held_copied, held_spread
+from pathtemp.kernels.spread import held_copied, held_spread, on_device
 from pathtemp.kernels.transport import AffineMap, Transport
 from pathtemp.kernels.transported_hmc import jitter
 from pathtemp.paths.geometric import LOG_ZERO, GeometricPath, as_energies, log_density
@@ -151,12 +150,12 @@ def chart_of(theta: FloatArray, *, full: bool) -> AffineMap:
     """Affine map fitted to the particles of one level: full covariance, or the diagonal alone."""
     if not full:
         spread = np.log(median_spread(theta)[1])
-        scale = jnp.asarray(np.exp(shrink_scales(spread, effective=float(len(np.unique(theta[:, 0]))))))
-        location, no_basis = jnp.asarray(theta.mean(axis=0)), jnp.asarray(np.zeros((theta.shape[1], 1)))
-        return AffineMap(location, scale, None, no_basis, jnp.asarray(np.zeros(1)))
+        scale = on_device(np.exp(shrink_scales(spread, effective=float(len(np.unique(theta[:, 0]))))))
+        location, no_basis = on_device(theta.mean(axis=0)), on_device(np.zeros((theta.shape[1], 1)))
+        return AffineMap(location, scale, None, no_basis, on_device(np.zeros(1)))
     table: Transport = fit_transport(np.zeros(len(theta)), theta, positions=2, full=True)
     first = [np.asarray(x)[0] for x in (table.location, table.log_scale, table.factor)]
-    return AffineMap(jnp.asarray(first[0]), jnp.asarray(np.exp(first[1])), jnp.asarray(first[2]), None, None)
+    return AffineMap(on_device(first[0]), on_device(np.exp(first[1])), on_device(first[2]), None, None)
 
 
 def log_scale_of(chart: AffineMap) -> float:
@@ -228,7 +227,7 @@ def equilibrate(
     Returns theta, energies, the R-hat of the second half over particles, and what it cost: ``calls`` times the moves of
     ``shape``, or as many as ``most_gradients`` pay for, and one at least. R-hat is NaN where those are too few to say.
     """
-    log_step, spent = jnp.asarray(np.log(0.3)), Counts()
+    log_step, spent = on_device(np.log(0.3)), Counts()
     kept: list[FloatArray] = []
     for call in range(calls):
         if kept and spent.gradients + shape.dearest(len(theta)) > most_gradients:
@@ -237,9 +236,9 @@ def equilibrate(
         new, new_energies, log_step, steps, _ = moves(
             np.uint32(seed),
             np.uint32(2**30 + call),
-            jnp.asarray(theta),
-            jnp.asarray(energies),
-            jnp.asarray(0.0),
+            on_device(theta),
+            on_device(energies),
+            on_device(0.0),
             chart,
             log_step,
         )
@@ -261,6 +260,8 @@ def mixing(draws: FloatArray) -> float:
     >>> mixing(x) < 1.1, mixing(apart) > 1.5, mixing(x[:, :3])
     (True, True, nan)
     """
+    from scipy.stats import rankdata  # slow to import
+
     count = draws.shape[1]
     if count < 4:
         return float("nan")
@@ -308,11 +309,11 @@ def anneal(
         theta_new, energies_new, step, steps, acceptance = moves(
             np.uint32(seed),
             np.uint32(len(levels)),
-            jnp.asarray(chosen),
-            jnp.asarray(last.energies[index]),
-            jnp.asarray(lam),
+            on_device(chosen),
+            on_device(last.energies[index]),
+            on_device(lam),
             chart,
-            jnp.asarray(log_step),
+            on_device(log_step),
         )
         log_step = float(step)
         in_theta = log_step + log_scale_of(chart)

@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar
 
-import jax.numpy as jnp
 import numpy as np
 
 from pathtemp._types import FloatArray
@@ -25,6 +24,7 @@ from pathtemp.errors import InputError
 from pathtemp.estimators.tours import TargetVisits, TripCounter
 from pathtemp.io.persistent import persistent, storable
 from pathtemp.kernels.rounds import Record
+from pathtemp.kernels.spread import on_device
 from pathtemp.model.evaluate import agree, energies_of
 from pathtemp.model.model import Model
 from pathtemp.modes.mixture_base import MixtureBase, MixtureSampler
@@ -354,7 +354,7 @@ class TemperEngine(ChainsEngine):
             return
         model = self._model
         assert model.sample_base is not None
-        base = MixtureBase(**{name: jnp.asarray(x) for name, x in kept.items()}, user=model.log_base)
+        base = MixtureBase(**{name: on_device(x) for name, x in kept.items()}, user=model.log_base)
         mixed = replace(model, log_base=base, sample_base=MixtureSampler(base, model.sample_base))
         self.chains = self.chains_of(mixed, self._start)
 

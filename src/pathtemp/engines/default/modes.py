@@ -150,7 +150,13 @@ class ModeSearch:
             colder=free and work is THOROUGH,
         )
         self._search.climb(self.hints, found_by="given", random=False, most_gradients=most)
-        find_modes(self._search, draws, (lam, theta), limits, rng=self._rng)
+
+        def after_first() -> None:
+            # Where the path is to start from the user's base, XLA works while the rest of the search does.
+            if choose.why_not(self._model, self._search, self._user_path, self._user_end):
+                engine.chains.begin_compiling()
+
+        find_modes(self._search, draws, (lam, theta), limits, rng=self._rng, after_first=after_first)
         engine.free += max(self._search.counts.gradients - int(most), 0) if free else 0
         self._pay(engine, host)
 
