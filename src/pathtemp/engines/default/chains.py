@@ -163,11 +163,12 @@ class Chains:
         *,
         at_base: float = np.inf,
         limit: float = np.inf,
+        late: Callable[[], bool] = lambda: False,
     ) -> None:
         """The annealing pass and the first fit of everything.
 
         ``at_base`` bounds what it may cost to come to a base that is only a density, ``limit`` all that the chains have
-        spent when the pass ends.
+        spent when the pass ends. It ends as well once it is ``late``.
         """
         settings, (theta, energies) = self.settings, self._start
         leapfrogs = max(4, self.leapfrogs)
@@ -177,7 +178,7 @@ class Chains:
         if self.model.sample_base is None:
             most = min(at_base, limit - self.counts.gradients)
             theta, energies, self.base_rhat, spent = equilibrate(
-                moves, theta, energies, full=self.full, seed=self.seed, shape=shape, most_gradients=most
+                moves, theta, energies, full=self.full, seed=self.seed, shape=shape, most_gradients=most, late=late
             )
             self.counts = self.counts + spent
         levels, spent = anneal(
@@ -189,6 +190,7 @@ class Chains:
             most_gradients=min(most_gradients, limit - self.counts.gradients),
             on_level=on_level,
             shape=shape,
+            late=late,
         )
         self.counts = self.counts + spent
         self._start_from(levels)

@@ -63,6 +63,9 @@ GROWTH = 1.15
 ANNEAL_SHARE = 0.4
 """Largest share of the budget for the annealing pass."""
 
+ANNEAL_SECONDS = 0.25
+"""Share of the seconds of a run by which the annealing pass ends."""
+
 BASE_SHARE = 0.2
 """Largest share of the budget for coming to a base that is only a density."""
 
@@ -211,6 +214,7 @@ class TemperEngine(ChainsEngine):
             host.progress.anneal,
             at_base=BASE_SHARE * host.schedule.planned,
             limit=self.before_rounds(host) - kept_back,
+            late=lambda: host.late(ANNEAL_SECONDS),
         )
         host.note(self.line("anneal"))
 
