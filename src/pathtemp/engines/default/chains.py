@@ -201,7 +201,7 @@ class Chains:
         theta, energies = spread(tuple(on_device(x) for x in self._start), self.devices)
         others = copied((on_device(0.0), chart_of(self._start[0], full=self.full), on_device(0.0)), self.devices)
         arguments = (np.uint32(0), np.uint32(0), theta, energies, *others)
-        compiled, seconds = compiled_once(make_moves, (self.path, shape), arguments)
+        compiled, seconds = compiled_once(make_moves, (self.path, shape), arguments, quick=self._quick)
         self.seconds["compile"] += seconds
 
         def moves(*given: Any) -> Any:
@@ -231,13 +231,18 @@ class Chains:
     def begin_compiling(self) -> None:
         """Let the round be compiled in the background, for the shapes that the annealing pass has fixed."""
         begin = time.perf_counter()
-        begin_compiling(*self._round_program(), donate=(2,))
+        begin_compiling(*self._round_program(), donate=(2,), quick=self._quick)
         self.seconds["compile"] += time.perf_counter() - begin
 
     def compile(self) -> None:
         """Compile the round for the shapes that the annealing pass has fixed."""
-        self._round, seconds = compiled_once(*self._round_program(), donate=(2,))
+        self._round, seconds = compiled_once(*self._round_program(), donate=(2,), quick=self._quick)
         self.seconds["compile"] += seconds
+
+    @property
+    def _quick(self) -> bool:
+        """Whether a density is so cheap that compiling takes longer than evaluating it."""
+        return self.settings.effort == "thorough"
 
     def _round_program(self) -> tuple[Callable[..., Any], tuple[Any, ...], tuple[Any, ...]]:
         """The round, what is fixed in it, and arguments of its shapes."""
