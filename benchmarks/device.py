@@ -22,10 +22,10 @@ import jax.numpy as jnp
 import numpy as np
 
 import pathtemp as pt
-from benchmarks.measure import table
+from benchmarks.measure import Row, table
 from pathtemp import testing
 from pathtemp._types import Array
-from pathtemp.model.model import Model
+from pathtemp.model.model import Model, model
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def regression(rows: int = 1_000_000, columns: int = 100) -> tuple[Model, float]
     def log_target(beta: Array) -> Array:
         return base.log_prob(beta) + jnp.sum(jax.nn.log_sigmoid(sign * (x @ beta)))
 
-    return pt.Model.from_target(log_target, base), float("nan")
+    return model(log_target, base, name="regression"), float("nan")
 
 
 CASES: dict[str, Case] = {
@@ -76,17 +76,17 @@ CASES: dict[str, Case] = {
 }
 
 
-def measured(name: str, seed: int, *, profile: bool) -> list[dict[str, object]]:
+def measured(name: str, seed: int, *, profile: bool) -> list[Row]:
     """Two runs of a case, the second warm."""
     case = CASES[name]
-    model, exact = case.make()
+    made, exact = case.make()
     rows = []
     for turn in ("cold", "warm"):
         profiler = cProfile.Profile()
         begin = time.perf_counter()
         if profile:
             profiler.enable()
-        fit = pt.temper(model, chains=case.chains, budget=case.budget, seed=seed, progress=False)
+        fit = pt.temper(made, chains=case.chains, budget=case.budget, seed=seed, progress=False)
         profiler.disable()
         wall = time.perf_counter() - begin
         work = sum(fit.seconds.get(part, 0.0) for part in ("anneal", "adapt", "sample"))
@@ -120,14 +120,11 @@ def main() -> None:
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     print(jax.devices())
-    rows = [
-        row
-        for name in options.only
-        for seed in range(options.seeds)
-        for row in measured(name, seed, profile=options.profile)
-    ]
-    if options.out is not None:
-        options.out.write_text(table(rows))
+    with table(options.out) as append:
+        for name in options.only:
+            for seed in range(options.seeds):
+                for row in measured(name, seed, profile=options.profile):
+                    append(row)
 
 
 if __name__ == "__main__":
