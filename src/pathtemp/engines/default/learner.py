@@ -56,10 +56,24 @@ class Draws:
     theta_lam: FloatArray
 
 
+MOST_LEARNED, MOST_THETAS_LEARNED = 131_072, 2048
+"""Draws (lam, delta), and theta, of one round or level from which is learned; with more chains, those of some."""
+
+
+def every(count: int, most: int) -> slice:
+    """Evenly spaced numbers below ``count``, ``most`` of them or all.
+
+    >>> every(5, 8), every(100, 8)
+    (slice(None, None, 1), slice(None, None, 13))
+    """
+    return slice(None, None, -(-count // max(most, 1)))
+
+
 def from_level(level: Level) -> Draws:
     """Draws of one level of the annealing pass."""
-    lam = np.full(len(level.delta), level.lam)
-    return Draws(lam, level.delta, level.theta, lam)
+    count = len(level.delta)
+    delta, theta = level.delta[every(count, MOST_LEARNED)], level.theta[every(count, MOST_THETAS_LEARNED)]
+    return Draws(np.full(len(delta), level.lam), delta, theta, np.full(len(theta), level.lam))
 
 
 def from_record(record: Record, chains: HostArray | None = None) -> Draws:
@@ -69,6 +83,8 @@ def from_record(record: Record, chains: HostArray | None = None) -> Draws:
         mask = np.asarray(chains)
         lam, delta = lam[:, mask], delta[:, mask]
         theta, theta_lam = theta[:, mask[: theta.shape[1]]], theta_lam[:, mask[: theta.shape[1]]]
+    some = every(lam.shape[1], MOST_LEARNED // len(lam))
+    lam, delta = lam[:, some], delta[:, some]
     return Draws(lam.ravel(), delta.ravel(), theta.reshape(-1, theta.shape[-1]), theta_lam.ravel())
 
 
