@@ -84,7 +84,7 @@ def test_more_modes_than_can_be_listed_are_sampled_from_the_base() -> None:
     value, se = fit.log_marginal_likelihood
     assert_close(value, dim * np.log(2 * 0.3 * np.sqrt(2 * np.pi)), se)
     assert fit.modes.why.startswith("the base as given: more than 128 modes")
-    above = np.asarray(fit.posterior["x"] > 0).mean(axis=(0, 1))
+    above = np.asarray(fit.posterior["theta"] > 0).mean(axis=(0, 1))
     assert np.all(np.abs(above - 0.5) < 0.15)
 
 
