@@ -13,7 +13,7 @@ import numpy as np
 
 from pathtemp._types import Array
 from pathtemp.api import divide
-from pathtemp.api.given import model_only
+from pathtemp.api.given import as_model
 from pathtemp.api.path_sample import check_path
 from pathtemp.engines.default.engine import TemperEngine, TemperPlan
 from pathtemp.engines.driver import Driver, go_on, restored
@@ -36,7 +36,7 @@ from pathtemp.result.fit import Fit, library_versions
 
 def resume(
     path: str | os.PathLike[str],
-    model: Model | None = None,
+    model: Any = None,
     *,
     target: Callable[[Any], Array] | None = None,
     base: Any = None,
@@ -92,6 +92,8 @@ def resume(
     else:
         if model is None and target is None and base is None:
             model = rebuilt(record["model"], progress=bool(progress))
+        elif model is not None and target is None and base is None:
+            model = as_model(model, seed=plan.seed, progress=bool(progress))
         whole = the_model("resume", model, target, base, dim)
         _check_dim(record["model"], whole)
         if not isinstance(plan, MarginPlan):
@@ -116,7 +118,7 @@ def brought_back(content: bytes, model: Any) -> Driver:
         raise InputError(
             f"extend: {name} was made in Python, of which a file holds nothing; give it: extend(model, ...)"
         )
-    given = rebuilt(record["model"], progress=False) if model is None else model_only(model)
+    given = rebuilt(record["model"], progress=False) if model is None else as_model(model)
     _check_dim(record["model"], given)
     whole = given if isinstance(plan, MarginPlan) else with_kept_cover(given, record["model"])
     return restored(_engine(plan, whole, None, None), record, whole, Silent())
