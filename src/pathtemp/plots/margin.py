@@ -40,6 +40,8 @@ def plot(fit: MarginFit, *, exact: Density | None = None) -> Figure:
     """
     figure: Figure
     figure, panels = pyplot().subplots(2, 2, figsize=(8.4, 6.2), layout="constrained")
+    # Where no tick label stands at the right end, the axes would reach the edge of the figure.
+    figure.get_layout_engine().set(rect=(0.0, 0.0, 0.985, 1.0))
     verdict = "converged" if fit.converged else "NOT converged"
     colour = ink() if fit.converged else ALARM
     heading = f"{printable(fit.name)}, along {printable(_marginal(fit).name)}: {verdict}"

@@ -123,7 +123,7 @@ def marginal_a(fit: Fit, ax: Axes | None = None) -> Axes:
     """Visits along a over those of a uniform law, which is 1 where the pseudo-prior is right; and k-hat of 1/p(a)."""
     ax = axes(ax)
     khat = fit.diagnostics.khat
-    title(ax, "Marginal of a", f"k-hat = {khat:.2f}", alarm=khat > KHAT)
+    title(ax, "Marginal of a", "k-hat = " + f"{khat:.2f}".replace("-", "−"), alarm=khat > KHAT)
     a = fit.path["a"].values.ravel()
     if a.size == 0:
         return empty(ax, "no draws")
