@@ -154,7 +154,9 @@ RUNS: Cases = [
     *[("model", lambda x=x: pt.temper(x)) for x in (cauchy_fit(), cauchy_fit().posterior, np, b"model", 1j)],
     ("model", lambda: pt.temper(MODEL, MODEL)),
     *[("program", lambda x=x: pt.temper(x)) for x in ("", "missing.stan", "/", "model.py", Path("missing.stan"))],
-    *cases("base", temper, {}, [BASE], {"a": "x"}, {1: BASE}, (0.0, 1.0), 5.0, np.zeros(2), MODEL, lambda x: x, pt.Base),
+    *cases(
+        "base", temper, {}, [BASE], {"a": "x"}, {1: BASE}, (0.0, 1.0), 5.0, np.zeros(2), MODEL, lambda x: x, pt.Base
+    ),
     ("target", temper(target=MODEL)),
     *[("model", margin(model=x)) for x in (cauchy_fit(), np.zeros(2), {"a": 1})],
     *[(name, margin(**{name: 3})) for name in ("draws", "modes", "islands", "init", "buget", "tune")],
@@ -192,7 +194,10 @@ FITS: Cases = [
     ("b", lambda: pt.compare({"a": cauchy_fit(), "b": 3})),  # type: ignore[dict-item]
     ("compare", lambda: pt.compare({"a": cauchy_fit()})),
     *[("fits", lambda x=x: pt.compare(x)) for x in (cauchy_fit(), "ab", None, (x for x in ()), [None, cauchy_fit()])],
-    *[(name, lambda n=name: pt.compare({"a": MODEL, "b": MODEL}, **{n: 3})) for name in ("buget", "checkpoint", "init")],
+    *[
+        (name, lambda n=name: pt.compare({"a": MODEL, "b": MODEL}, **{n: 3}))
+        for name in ("buget", "checkpoint", "init")
+    ],
     ("data", lambda: pt.compare({"a": cauchy_fit(), "b": cauchy_fit()}, data={})),
     ("program", lambda: pt.compare({"a": "missing.stan", "b": cauchy_fit()}, data={})),
     *[("a", lambda x=x: pt.compare({"a": x, "b": cauchy_fit()})) for x in (good, None, pt.Fit)],

@@ -58,24 +58,24 @@ def test_cores_come_back_after_an_error_and_more_than_there_are_is_all() -> None
 
 @linux
 def test_a_run_keeps_to_its_cores_and_draws_the_same() -> None:
-    class Watching:
-        seen: set[int] = set()
+    seen: set[int] = set()
 
+    class Watching:
         def start(self, budget: int) -> None: ...
         def compile(self, name: str) -> None: ...
         def anneal(self, lam: float, gradients: int) -> None: ...
         def finish(self) -> None: ...
 
         def round(self, record: Any) -> None:
-            self.seen |= {len(mask) for mask in masks()}
+            seen.update(len(mask) for mask in masks())
 
     model = tempered.problem("mixture_1d").model
     fit = pt.temper(model, seed=0, budget=tempered.BUDGET, cores=1, progress=Watching())
-    assert Watching.seen == {1}
+    assert seen == {1}
     xr.testing.assert_identical(fit.posterior, tempered.fit().posterior)
 
 
 def test_a_system_that_cannot_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
     monkeypatch.setattr(cores, "TASKS", tmp_path / "none")
-    with pytest.raises(pt.InputError, match="^cores: this system does not let"), at_most(2):
+    with pytest.raises(pt.InputError, match=r"^cores: this system does not let"), at_most(2):
         pass

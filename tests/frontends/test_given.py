@@ -62,7 +62,9 @@ def test_a_margin_of_a_pymc_model(met: list[Model]) -> None:
         pt.divide_and_conquer(source, margin="tau", progress=False)
     assert density(met[0]) == density(pt.from_pymc(source))
     with pytest.raises(StopIteration):
-        pt.diagnose_margin(cauchy_fit().posterior.rename(theta="tau").isel(theta_dim_0=0, missing_dims="ignore"), source, "tau")
+        pt.diagnose_margin(
+            cauchy_fit().posterior.rename(theta="tau").isel(theta_dim_0=0, missing_dims="ignore"), source, "tau"
+        )
 
 
 def test_a_margin_of_a_numpyro_function_with_its_arguments(met: list[Model]) -> None:

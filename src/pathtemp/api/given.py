@@ -86,7 +86,14 @@ NOT_NEEDED: dict[str, tuple[str, ...]] = {
     "the path is learned, and has no ladder to be given": (
         *("lam", "temperatures", "betas", "ladder", "n_temps", "num_temperatures", "schedule"),
     ),
-    "step sizes and moves are learned": ("step", "step_size", "nuts_sampler", "max_treedepth", "max_tree_depth", "kernel"),
+    "step sizes and moves are learned": (
+        "step",
+        "step_size",
+        "nuts_sampler",
+        "max_treedepth",
+        "max_tree_depth",
+        "kernel",
+    ),
 }
 """What other libraries ask for and is not asked for here, by what to say."""
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from pathtemp._types import Array
 from pathtemp.api import divide
+from pathtemp.api.cores import kept_to_cores
 from pathtemp.api.given import as_model
 from pathtemp.api.path_sample import check_path
 from pathtemp.engines.default.engine import TemperEngine, TemperPlan
@@ -34,6 +35,7 @@ from pathtemp.paths.margin import Margin
 from pathtemp.result.fit import Fit, library_versions
 
 
+@kept_to_cores
 def resume(
     path: str | os.PathLike[str],
     model: Any = None,
@@ -45,6 +47,7 @@ def resume(
     target_marginal: Callable[..., Any] | None = None,
     log_q: LogPath | None = None,
     args: tuple[Any, ...] = (),
+    cores: int | None = None,
     progress: bool | Progress = True,
 ) -> Fit:
     """Go on with a run from the checkpoint that it wrote after its last round.
@@ -66,7 +69,7 @@ def resume(
         Of ``pt.divide_and_conquer``, where they were a ``pt.Margin`` or a function; names are in the file.
     log_q, args
         Of ``pt.path_sample``.
-    progress
+    cores, progress
         As for ``pt.temper``.
 
     Examples

@@ -101,7 +101,9 @@ def normal(loc: Any = 0.0, scale: Any = 1.0, *, shape: tuple[int, ...] | int | N
     try:
         natural = jnp.broadcast_shapes(loc.shape, scale.shape)
     except ValueError:
-        raise InputError(f"normal: loc has shape {loc.shape} and scale {scale.shape}, which do not go together") from None
+        raise InputError(
+            f"normal: loc has shape {loc.shape} and scale {scale.shape}, which do not go together"
+        ) from None
     if wanted is not None:
         try:
             fits = jnp.broadcast_shapes(natural, wanted) == tuple(wanted)

@@ -9,7 +9,7 @@ import numpy as np
 from pathtemp._types import FloatArray
 from pathtemp.api.arguments import finite_array, whole_number
 from pathtemp.plots.arc import along
-from pathtemp.plots.style import ALARM, BASE, BETWEEN, DASHES, ESTIMATE, TARGET, axes, empty, ink, of_fit, title
+from pathtemp.plots.style import ALARM, BASE, BETWEEN, DASHES, ESTIMATE, TARGET, axes, empty, ink, of_fit, title, veil
 from pathtemp.result import hardness as hard
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def hardness(fit: Fit, ax: Axes | None = None) -> Axes:
     positive = rate[np.isfinite(rate) & (rate > 0)]
     logarithmic = positive.size > 0 and positive.max() > DECADES * positive.min()
     floor = 0.5 * positive.min() if logarithmic else 0.0
-    ax.stairs(np.nan_to_num(rate), edges, baseline=floor, fill=True, color=ESTIMATE, alpha=0.45)
+    ax.stairs(np.nan_to_num(rate), edges, baseline=floor, fill=True, color=ESTIMATE, alpha=veil(0.45))
     ax.stairs(np.nan_to_num(rate), edges, baseline=floor, color=ESTIMATE, linewidth=0.8)
     if logarithmic:
         ax.set_yscale("log")
