@@ -86,6 +86,8 @@ RUNS: Cases = [
         for case in cases(name, call, *values)
     ),
     *cases("draws", temper, *COUNTS),
+    *cases("max_seconds", temper, *BUDGETS),
+    ("max_seconds", temper(max_seconds=5, islands=2)),
     *cases("modes", temper, "x", 5, [["a"]], [[1.0]], [[NAN, 1.0]]),
     *[("dim", temper(base=None, dim=dim)) for dim in COUNTS],
     ("target", temper(base=None, dim=2, target=3)),
@@ -159,7 +161,7 @@ RUNS: Cases = [
     ),
     ("target", temper(target=MODEL)),
     *[("model", margin(model=x)) for x in (cauchy_fit(), np.zeros(2), {"a": 1})],
-    *[(name, margin(**{name: 3})) for name in ("draws", "modes", "islands", "init", "buget", "tune")],
+    *[(name, margin(**{name: 3})) for name in ("draws", "modes", "islands", "max_seconds", "buget", "tune")],
     ("data", margin(data={})),
     ("base", margin(base=BASE)),
     ("model", lambda: pt.divide_and_conquer(MODEL, 3, margin="tau")),

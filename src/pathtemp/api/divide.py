@@ -201,7 +201,7 @@ def divide_and_conquer(
     return fits if isinstance(margin, list | tuple) else next(iter(fits.values()))
 
 
-OF_TEMPER = frozenset({"draws", "modes", "init", "islands", "client", "cluster", "target", "dim"})
+OF_TEMPER = frozenset({"draws", "modes", "init", "islands", "client", "cluster", "max_seconds", "target", "dim"})
 """What ``pt.temper`` takes and a run along a margin does not."""
 
 TAKEN = frozenset(inspect.signature(divide_and_conquer).parameters)

@@ -72,6 +72,7 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
     "progress": ("progressbar", "progress_bar", "show_progress", "verbose"),
     "base": ("prior", "reference", "initial_distribution"),
     "target": ("logp", "log_prob", "log_density", "logdensity_fn", "likelihood", "log_likelihood", "posterior"),
+    "max_seconds": ("timeout", "max_time", "time_limit", "maxtime"),
     "checkpoint": ("filepath", "output_dir", "save_path"),
 }
 """What other libraries call an argument, by what it is called here."""

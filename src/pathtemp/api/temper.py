@@ -23,7 +23,7 @@ from pathtemp.engines.default.modes import LEAST_SEARCH
 from pathtemp.engines.driver import carry_out, new_checkpoint
 from pathtemp.engines.islands.archipelago import Archipelago, Begun
 from pathtemp.engines.islands.board import Board
-from pathtemp.engines.islands.cluster import OnCluster, check_client, client_of
+from pathtemp.engines.islands.cluster import OnCluster, check_workers, client_of
 from pathtemp.engines.islands.workers import Here
 from pathtemp.engines.progress import Progress, display
 from pathtemp.errors import InputError
@@ -53,6 +53,7 @@ def temper(
     draws: int | None = None,
     chains: int | None = None,
     budget: float | None = None,
+    max_seconds: float | None = None,
     seed: int = 0,
     modes: Literal["auto", "off"] | ArrayLike = "auto",
     init: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
@@ -95,6 +96,9 @@ def temper(
     budget
         Gradient evaluations to spend, over all chains and islands and everything included. By default a run stops once
         the draws are there and log z is precise, at one million evaluations of an island at most.
+    max_seconds
+        Wall seconds that the run may take, compiling included. By default there is no such limit. The run ends with the
+        last round that fits, and its draws then depend on how fast the machine is.
     seed
         The same seed gives the same draws.
     modes
@@ -136,10 +140,12 @@ def temper(
     """
     began, word = time.perf_counter(), seed_word(seed)
     budget, draws, chains = checked_how(settings, budget=budget, draws=draws, chains=chains)
+    limit = checked_seconds(max_seconds)
     islands = whole_number("islands", islands, least=1)
     apart = islands > 1 or client is not None or cluster is not None
     if apart:
-        _check_apart(settings, checkpoint, client, cluster, cores)
+        _check_apart(settings, checkpoint, limit)
+        check_workers(client, cluster, cores)
     shown = display(progress)
     if model is not None and not isinstance(model, Model) and target is None and dim is None:
         how: dict[str, Any] = {"seed": word, "progress": bool(progress), "known": TAKEN}
@@ -155,7 +161,7 @@ def temper(
     if isinstance(settings, PaperSettings):
         if init is not None:
             raise InputError("init: the paper's engine starts from draws of the base; leave it out")
-        return _by_the_paper(given, (seed, settings, draws, budget), shown, place)
+        return _by_the_paper(given, (seed, settings, draws, budget), shown, place, limit)
     _check_draws(draws, settings.chains, given.dim)
     share = None if budget is None else budget / islands
     settings = settings if share is None else settings.within(share, given.dim)
@@ -180,7 +186,7 @@ def temper(
     engine = TemperEngine(whole, plan, start, hints=hints, about=about)
     engine.chains.counts = spent
     engine.seconds["start"] = time.perf_counter() - began
-    return carry_out(engine, plan, whole, shown, place)
+    return carry_out(engine, plan, whole, shown, place, max_seconds=limit)
 
 
 TAKEN = frozenset(inspect.signature(temper).parameters)
@@ -200,13 +206,8 @@ def _on_islands(model: Model, begun: Begun, shown: Progress, where: AbstractCont
     return fit
 
 
-def _check_apart(
-    settings: Settings | PaperSettings, checkpoint: object, client: Any, cluster: Any, cores: int | None
-) -> None:
-    """Raise where islands are asked for in a wrong way, or together with what a run in one piece alone can do."""
-    if client is not None and cores is not None:
-        raise InputError("cores: the workers of client= have cores of their own; leave it out")
-    check_client(client, cluster)
+def _check_apart(settings: Settings | PaperSettings, checkpoint: object, max_seconds: float | None) -> None:
+    """Raise where islands are asked for together with what a run in one piece alone can do."""
     if isinstance(settings, PaperSettings):
         raise InputError(
             "islands: the paper's engine has none; leave islands=, client= and cluster= out, or take "
@@ -214,10 +215,16 @@ def _check_apart(
         )
     if checkpoint is not None:
         raise InputError("checkpoint: it is of one island in this process; leave it out, or islands= and client=")
+    if max_seconds is not None:
+        raise InputError("max_seconds: islands give the same on any machine, so that no clock ends them; give budget=")
 
 
 def _by_the_paper(
-    model: Model, asked: tuple[int, PaperSettings, int | None, float | None], progress: Progress, place: Path | None
+    model: Model,
+    asked: tuple[int, PaperSettings, int | None, float | None],
+    progress: Progress,
+    place: Path | None,
+    max_seconds: float | None,
 ) -> Fit:
     """A run of the paper's engine with this seed, settings, draws and budget."""
     # Imported here, since it needs blackjax, which nothing else here does.
@@ -227,7 +234,7 @@ def _by_the_paper(
     word = seed_word(plan.seed)
     whole, _ = with_reference(model, seed=word)
     check_model(whole, starts(whole, count=max(plan.settings.chains, 64), seed=word))
-    return carry_out(PaperEngine(whole, plan), plan, whole, progress, place)
+    return carry_out(PaperEngine(whole, plan), plan, whole, progress, place, max_seconds=max_seconds)
 
 
 def checked_how(settings: Any, *, budget: Any, draws: Any, chains: Any) -> tuple[float | None, int | None, int | None]:
@@ -251,6 +258,11 @@ def _check_draws(draws: int | None, chains: int, dim: int) -> None:
             f"draws: {draws} of each of {chains} chains take {needed / 1e9:.3g} GB, and this machine has "
             f"{there / 1e9:.3g}; give fewer"
         )
+
+
+def checked_seconds(max_seconds: Any) -> float | None:
+    """A limit on the wall seconds of a run as a plain number, None for none; raises where it cannot be one."""
+    return None if max_seconds is None else positive_number("max_seconds", max_seconds, "number of seconds")
 
 
 def _check_budget(model: Model, budget: float | None, settings: Settings, *, search: bool, islands: int) -> None:

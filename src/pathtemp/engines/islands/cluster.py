@@ -104,10 +104,12 @@ def on_workers(client: Any, function: Callable[..., Any], arguments: Sequence[tu
         ) from error
 
 
-def check_client(client: Any, cluster: Any) -> None:
-    """Raise where a client, or a cluster, is none that islands can run on."""
+def check_workers(client: Any, cluster: Any, cores: int | None = None) -> None:
+    """Raise where a client, or a cluster, is none that islands can run on; ``cores`` are of this machine alone."""
     if client is None and cluster is None:
         return
+    if client is not None and cores is not None:
+        raise InputError("cores: the workers of client= have cores of their own; leave it out")
     if client is not None and cluster is not None:
         raise InputError("cluster: give client= or cluster=, not both")
     if cluster is not None and not (isinstance(cluster, str) and cluster == "local"):
@@ -135,7 +137,7 @@ def client_of(client: Any, cluster: Literal["local"] | None, workers: int | None
     workers
         Of that cluster; one for each core where None.
     """
-    check_client(client, cluster)
+    check_workers(client, cluster)
     if cluster is None:
         yield client
         return
