@@ -175,7 +175,8 @@ def asked(path: Path) -> Python | None:
 def environments() -> list[Environment]:
     """The lowest versions first, since what fails is most often there."""
     here = pythons()
-    low = [Environment("lowest", here[0], lowest_pins())] if here and here[0].version[:2] == lowest_python()[:2] else []
+    lowest = here and here[0].version[:2] == lowest_python()[:2]
+    low = [Environment("lowest", here[0], lowest_pins(), parts=(FAST_PART, FROM_CACHE))] if lowest else []
     new = [python for python in here if python.version >= ARVIZ_PYTHON][:1]
     extras = tuple(name for name in EXTRAS if name != "pymc")
     last = [Environment("arviz", python, (), extras, WITH_NEW_ARVIZ, (IN_ARVIZ,)) for python in new]
