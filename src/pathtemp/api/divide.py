@@ -22,7 +22,7 @@ from pathtemp.engines.progress import Progress, display
 from pathtemp.errors import InputError
 from pathtemp.kernels.compilation import use_compilation_cache
 from pathtemp.model.evaluate import energies_of, exact_draws
-from pathtemp.model.inputs import check_density, check_size, starts
+from pathtemp.model.inputs import check_density, check_size, naming, starts
 from pathtemp.model.model import Model
 from pathtemp.paths.geometric import GeometricPath
 from pathtemp.paths.margin import Margin, MarginPath, margin_path
@@ -195,7 +195,8 @@ def margin_engine(
 
 def starts_of(model: Model, settings: Settings | PaperSettings, seed: int) -> FloatArray:
     """Draws of the base where the target has density, as many as there are chains, or more."""
-    return _starts(model, max(settings.chains, 64), seed)
+    with naming(model):
+        return _starts(model, max(settings.chains, 64), seed)
 
 
 def _name(margin: object) -> str:

@@ -59,17 +59,19 @@ def naming(model: Model, *, more: str = "") -> Iterator[None]:
     try:
         yield
     except InfiniteDensity as met:
-        raise InfiniteDensity(met.theta, met.values, _in_words(model, met.theta), more) from None
+        words = in_words(model, met.theta, met.lam)
+        raise InfiniteDensity(met.theta, met.values, words, more, lam=met.lam) from None
 
 
-def _in_words(model: Model, theta: FloatArray) -> str:
-    """A point by the names of its parameters, the first few of them."""
+def in_words(model: Model, theta: FloatArray, lam: float | None = None) -> str:
+    """A point by the names of its parameters, the first few of them, and its place on the path where that matters."""
     parts = []
     for name, value in list(model.draws(theta[None]).items())[:MOST_NAMES]:
         numbers = [f"{x:.4g}" for x in np.ravel(value)[:MOST_NAMES]]
         inside = ", ".join(numbers) + (", ..." if np.size(value) > MOST_NAMES else "")
         parts.append(f"{printable(name)} = {inside if np.size(value) == 1 else f'[{inside}]'}")
-    return ", ".join(parts) + (", ..." if len(model.layout.shapes) > MOST_NAMES else "")
+    more = ", ..." if len(model.layout.shapes) > MOST_NAMES else ""
+    return ", ".join(parts) + more + ("" if lam is None else f", lam = {lam:.4g}")
 
 
 def starts(model: Model, *, count: int, seed: int) -> FloatArray:

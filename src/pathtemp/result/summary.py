@@ -17,7 +17,7 @@ from pathtemp.errors import InputError
 from pathtemp.io.printable import printable, printable_lines
 from pathtemp.result.draws import SAMPLE_DIMS, shown_name, stored_name
 from pathtemp.result.hardness import hardness
-from pathtemp.result.run import Diagnostics
+from pathtemp.result.run import NOWHERE, Diagnostics
 
 if TYPE_CHECKING:
     from pathtemp.result.fit import Fit
@@ -211,8 +211,11 @@ def _rejections(diagnostics: Diagnostics) -> str:
     """How many evaluations gave no density, and of which kind."""
     rejected = diagnostics.rejected
     of = f" of {rejected.evaluations:,}" if rejected.evaluations else ""
-    nan = f"; NaN at {rejected.nan:,} of them, {rejected.where_nan}" if rejected.nan else ""
-    return f"{diagnostics.rejections:,}{of}{nan}"
+    parts = [f"{diagnostics.rejections:,}{of}"]
+    parts += [f"NaN at {rejected.nan:,} of them, {rejected.where_nan}"] if rejected.nan else []
+    parts += [f"-inf at {rejected.zero:,}, {rejected.where_zero}"] if rejected.zero_lam != NOWHERE else []
+    parts += [f"NaN gradients at {rejected.gradient:,}"] if rejected.gradient else []
+    return "; ".join(parts)
 
 
 def _hardest(diagnostics: Diagnostics) -> str:

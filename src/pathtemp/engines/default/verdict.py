@@ -25,6 +25,7 @@ from pathtemp.seeds import Draws
 from pathtemp.settings import Settings
 from pathtemp.verdict import draws as gates
 from pathtemp.verdict import travel
+from pathtemp.verdict.densities import check_met
 from pathtemp.verdict.diagnostics import AlongPath, Mixing, diagnostics
 
 MBAR_POINTS = 20_000
@@ -233,9 +234,7 @@ def _draws_gates(frozen: Frozen, draws: Grouped, final: FloatArray) -> list[Chec
     ]
     if frozen.model.sample_base is None:
         checks.append(gates.check_base(frozen.base_rhat))
-    if frozen.rejected.nan:
-        checks.append(gates.check_nan(frozen.rejected))
-    return checks
+    return [*checks, *check_met(frozen.rejected)]
 
 
 def _along_path(frozen: Frozen) -> AlongPath:
