@@ -21,7 +21,7 @@ from pathtemp.engines.default.modes import LEAST_SEARCH
 from pathtemp.engines.driver import carry_out, new_checkpoint
 from pathtemp.engines.islands.archipelago import Archipelago, Begun
 from pathtemp.engines.islands.board import Board
-from pathtemp.engines.islands.cluster import OnCluster, client_of
+from pathtemp.engines.islands.cluster import OnCluster, check_client, client_of
 from pathtemp.engines.islands.workers import Here
 from pathtemp.engines.progress import Progress, display
 from pathtemp.errors import InputError
@@ -132,6 +132,7 @@ def temper(
     islands = whole_number("islands", islands, least=1)
     apart = islands > 1 or client is not None or cluster is not None
     if apart:
+        check_client(client, cluster)
         _check_apart(settings, checkpoint)
     shown = display(progress)
     if model is not None and not isinstance(model, Model) and target is None and dim is None:

@@ -65,6 +65,8 @@ def load(path: str | os.PathLike[str], *, model: Model | None = None) -> Fit:
         place = Path(path)
     except TypeError:
         raise InputError(f"load: path must be the name of a file, and is a {type(path).__name__}") from None
+    if model is not None:
+        model_only(model)
     arrays = unseal(place, "fit", "load")
     try:
         fit = _fit(arrays)
@@ -76,7 +78,7 @@ def load(path: str | os.PathLike[str], *, model: Model | None = None) -> Fit:
 
 def _checked(model: Model, fit: Fit) -> Model:
     """The model where the fit can be of it."""
-    for name in model_only(model).layout.shapes:
+    for name in model.layout.shapes:
         if stored_name(fit.posterior, name) not in fit.posterior.data_vars:
             raise InputError(
                 f"model: it has {name!r}, and the fit of {printable(fit.name)} does not; give its own model"

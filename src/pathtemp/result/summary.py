@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd  # type: ignore[import-untyped]
 import xarray as xr
 
+from pathtemp.api.arguments import shown
 from pathtemp.api.environment import check_docstrings
 from pathtemp.errors import InputError
 from pathtemp.io.printable import printable, printable_lines
@@ -119,6 +120,8 @@ def chosen(posterior: xr.Dataset, var_names: Sequence[str] | None) -> xr.Dataset
     """The variables with these names, in their order; all where None."""
     if var_names is None:
         return posterior
+    if not isinstance(var_names, str | Sequence):
+        raise InputError(f"var_names: expected the names of variables, and it is {shown(var_names)}")
     names = [var_names] if isinstance(var_names, str) else list(var_names)
     stored = [stored_name(posterior, str(name)) for name in names]
     for name, place in zip(names, stored, strict=True):

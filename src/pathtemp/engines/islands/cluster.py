@@ -103,6 +103,24 @@ def on_workers(client: Any, function: Callable[..., Any], arguments: Sequence[tu
         ) from error
 
 
+def check_client(client: Any, cluster: Any) -> None:
+    """Raise where neither a client nor a cluster can be meant."""
+    if client is None and cluster is None:
+        return
+    if client is not None and cluster is not None:
+        raise InputError("cluster: give client= or cluster=, not both")
+    if cluster is not None and cluster != "local":
+        raise InputError(f'cluster: it must be "local", and is {cluster!r}; for any other cluster give client=')
+    try:
+        from distributed import Client
+    except ImportError:
+        raise MissingExtraError("dask.distributed", "dask") from None
+    if client is not None and (not isinstance(client, Client) or client.asynchronous):
+        raise InputError(
+            f"client: it must be a dask.distributed.Client that is not asynchronous, and is a {type(client).__name__}"
+        )
+
+
 @contextmanager
 def client_of(client: Any, cluster: Literal["local"] | None) -> Iterator[Any]:
     """The client to use: the user's, or one of a cluster of this machine's cores that ends with the run; None for none.
@@ -117,22 +135,12 @@ def client_of(client: Any, cluster: Literal["local"] | None) -> Iterator[Any]:
     if client is None and cluster is None:
         yield None
         return
-    if client is not None and cluster is not None:
-        raise InputError("cluster: give client= or cluster=, not both")
-    if cluster is not None and cluster != "local":
-        raise InputError(f'cluster: it must be "local", and is {cluster!r}; for any other cluster give client=')
-    try:
-        from distributed import Client, LocalCluster
-    except ImportError:
-        raise MissingExtraError("dask.distributed", "dask") from None
+    check_client(client, cluster)
     if client is not None:
-        if not isinstance(client, Client) or client.asynchronous:
-            raise InputError(
-                f"client: it must be a dask.distributed.Client that is not asynchronous, and is a "
-                f"{type(client).__name__}"
-            )
         yield client
         return
+    from distributed import Client, LocalCluster
+
     with LocalCluster(threads_per_worker=1, dashboard_address=None) as own, Client(own) as ours:
         yield ours
 
