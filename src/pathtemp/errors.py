@@ -42,11 +42,16 @@ class InfiniteDensity(InputError):
         base, target = (-math.inf if math.isnan(x) else float(x) for x in values)
         shown = ", ".join(f"{x:.4g}" for x in theta[:6]) + (", ..." if len(theta) > 6 else "")
         highest = max(base, target)
-        super().__init__(
-            f"{'log_q' if lam is not None else 'base' if base > target else 'target'}: the log density is "
-            f"{'+inf' if math.isinf(highest) else f'{highest:.3g}, as good as +inf,'} at "
-            f"{point or f'the unconstrained point ({shown})'}; it must be finite, or -inf where it is zero{more}"
-        )
+        name, at = "base" if base > target else "target", point or f"the unconstrained point ({shown})"
+        name = name if lam is None else "log_q"
+        if math.isinf(highest):
+            said = f"{name}: the log density is +inf at {at}; it must be finite, or -inf where it is zero{more}"
+        else:
+            said = (
+                f"{name}: it cannot be normalised, or holds a huge constant: the log density is {highest:.3g} at {at}; "
+                f"it must fall off in every direction, and be below 1e+20 in size{more}"
+            )
+        super().__init__(said)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Made again from what it was made of, in another process."""

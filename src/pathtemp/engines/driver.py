@@ -16,11 +16,14 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, Protocol
 
+import jax
+
 from pathtemp.engines.interrupts import Interrupts, Stopped
 from pathtemp.engines.progress import Progress
 from pathtemp.engines.protocol import Engine, Line, Schedule
-from pathtemp.errors import InputError
+from pathtemp.errors import InputError, SamplingError
 from pathtemp.io.persistent import persistent, restore, state_of
+from pathtemp.io.printable import printable
 from pathtemp.model.inputs import naming
 from pathtemp.model.model import Model
 from pathtemp.result.fit import Fit
@@ -211,6 +214,8 @@ class Driver:
                 self._rounds()
         except Stopped:
             stopped = True
+        except jax.errors.JaxRuntimeError as error:
+            raise SamplingError(_failed(self._model.name, str(error), more)) from error
         finally:
             self.progress.finish()
         with self.timed("verdict"):
@@ -313,6 +318,13 @@ class Driver:
         ways = ["fit.extend"] if self.engine.extended_by else []
         ways += ["pt.resume on its checkpoint"] if self._keep is not None else []
         return check_finished(self.engine.counts.gradients, ways, limit=self.schedule.most)
+
+
+def _failed(name: str, said: str, more: str) -> str:
+    """A program that failed, in one sentence with the last line of what it said."""
+    line = [line.strip() for line in said.splitlines() if line.strip()][-1:] or ["no reason given"]
+    reason = printable(line[0])[:200]
+    return f"{printable(name)}: the run ended, as the model or what was compiled of it failed ({reason}){more}"
 
 
 def new_checkpoint(path: str | os.PathLike[str]) -> Path:

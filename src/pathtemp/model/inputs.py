@@ -13,7 +13,7 @@ from pathtemp._types import FloatArray, LogDensity
 from pathtemp.errors import InfiniteDensity, InputError
 from pathtemp.io.printable import printable
 from pathtemp.model.bases import Automatic
-from pathtemp.model.evaluate import energies_of, exact_draws, values_of
+from pathtemp.model.evaluate import BLOCK, energies_of, exact_draws, values_of
 from pathtemp.model.model import Model
 from pathtemp.paths.geometric import GeometricPath
 from pathtemp.result.draws import draws_dataset
@@ -23,7 +23,10 @@ MOST_NAMES = 6
 """Names, and numbers under each, that a point is told with."""
 
 WIDEST = 1e60
-"""Largest spread of the starts and largest log density, and one over the smallest spread: fourth powers are numbers."""
+"""Largest spread of the starts, and one over the smallest: fourth powers are numbers."""
+
+LARGEST = 1e20
+"""Largest log density at the starts: differences of larger ones have no digits left."""
 
 FAR = 1e4
 """How far out, in units of the starts' spread, the base must have begun to fall off like a proper density."""
@@ -95,8 +98,8 @@ def _check_scale(model: Model, theta: FloatArray) -> None:
     if len(theta) > 1 and beyond.any():
         index = int(np.flatnonzero(beyond)[0])
         raise InputError(
-            f"base: its draws of {printable(_name(model, index))} have a spread of {spread[index]:.3g}; rescale the "
-            f"parameters, so that it lies between {1 / WIDEST:.0e} and {WIDEST:.0e}"
+            f"base: its draws of {printable(coordinate_name(model, index))} have a spread of {spread[index]:.3g}; rescale "
+            f"the parameters, so that it lies between {1 / WIDEST:.0e} and {WIDEST:.0e}"
         )
 
 
@@ -106,10 +109,24 @@ def check_size(name: str, log_density: FloatArray) -> None:
     >>> check_size("target", np.array([-3.0, -np.inf]))
     """
     highest = np.max(log_density[np.isfinite(log_density)], initial=-np.inf)
-    if np.isfinite(highest) and abs(highest) > WIDEST:
+    if np.isfinite(highest) and abs(highest) > LARGEST:
         raise InputError(
             f"{name}: the log density is {highest:.3g} at best among the starts; rescale it, or leave out a constant, "
-            f"so that it is below {WIDEST:.0e} in size"
+            f"so that it is below {LARGEST:.0e} in size"
+        )
+
+
+def check_repeatable(name: str, once: FloatArray, again: FloatArray) -> None:
+    """Raise where log densities of the same points were not the same twice.
+
+    >>> check_repeatable("target", np.array([-1.0, -np.inf]), np.array([-1.0, -np.inf]))
+    """
+    differs = ~np.isclose(once, again, rtol=1e-9, atol=1e-9, equal_nan=True)
+    if differs.any():
+        pair = f"{once[differs][0]:.6g}, then {again[differs][0]:.6g}"
+        raise InputError(
+            f"{name}: the log density gave different numbers at the same point ({pair}); it must be a function of the "
+            "parameters alone, neither random nor changed by having been called"
         )
 
 
@@ -143,6 +160,7 @@ def _checked(model: Model, theta: FloatArray, path: GeometricPath) -> FloatArray
         )
     check_size("base", energies[:, 0])
     check_size("target", energies[:, 1])
+    check_repeatable("target", energies[:BLOCK], energies_of(path, theta[:BLOCK]))
     # Names, dims and coords that do not fit are found now, not when the draws are there.
     draws_dataset(model, theta[None, np.flatnonzero(target_ok)[:1]])
     if not exact:
@@ -203,7 +221,7 @@ def _check_proper(model: Model, theta: FloatArray, path: GeometricPath) -> None:
     if improper[: len(axes)].any():
         index = int(np.flatnonzero(improper[: len(axes)])[0]) % model.dim
         raise InputError(
-            f"base: its density does not fall off in {_name(model, index)}, so it cannot be normalised; "
+            f"base: its density does not fall off in {coordinate_name(model, index)}, so it cannot be normalised; "
             "give every parameter a proper distribution"
         )
     if improper.any():
@@ -223,7 +241,7 @@ def _check_support(theta: FloatArray, path: GeometricPath) -> None:
         )
 
 
-def _name(model: Model, index: int) -> str:
+def coordinate_name(model: Model, index: int) -> str:
     """Name of one flat coordinate, such as ``theta[3]``."""
     for name, shape in model.layout.shapes.items():
         size = int(np.prod(shape))

@@ -44,6 +44,24 @@ def check_gradient(rejected: Rejections, *, limit: float = 1e-3) -> Check:
     return judged("NaN gradient", share, limit, share <= limit, message)
 
 
+@gate(
+    "normalisable",
+    question="Does the target fall off in every direction?",
+    holds="far from the draws the density falls faster than the distance to the power of -{limit:g} along every "
+    "coordinate (only there where another gate failed)",
+    advice="give every parameter a proper distribution",
+    lasts=True,
+)
+def check_normalisable(slope: float, where: str, *, limit: float = 0.5) -> Check:
+    """The density falls off along every coordinate; ``slope`` is the least power, that of ``where``."""
+    message = (
+        f"The target cannot be normalised: far from the draws its density does not fall off in {where} (it goes as the "
+        f"distance to the power of {-slope:.2g}, and must fall faster than that of -1); give every parameter a proper "
+        "distribution."
+    )
+    return judged("normalisable", slope, limit, not slope < limit, message)
+
+
 def check_met(rejected: Rejections) -> list[Check]:
     """The gates on what was met, of those kinds of which there was any."""
     checks = [check_nan(rejected)] if rejected.nan else []

@@ -23,6 +23,7 @@ from pathtemp.engines.path.weights import thinned
 from pathtemp.engines.protocol import Host
 from pathtemp.errors import InputError
 from pathtemp.kernels.rejected import Rejected, code_of
+from pathtemp.model.inputs import check_repeatable
 from pathtemp.model.layout import Layout
 from pathtemp.model.model import Model
 from pathtemp.paths.function import FunctionPath, LogPath
@@ -97,6 +98,7 @@ class FunctionEngine(PathEngine):
     def _check_starts(self, lam: FloatArray) -> None:
         """Raise where log q is +inf at a start, or has no density at any."""
         values = self.chains.values(self._starts, lam)
+        check_repeatable("log_q", values, self.chains.values(self._starts, lam))
         code = code_of(jnp.asarray(values)[:, None])[:, None]
         met = Rejected(code, jnp.column_stack([self._starts, lam]))
         self.chains.met(met, lam[:, None], len(lam))
