@@ -27,7 +27,7 @@ from pathtemp.io.printable import printable
 from pathtemp.model.inputs import naming
 from pathtemp.model.model import Model
 from pathtemp.result.fit import Fit
-from pathtemp.result.run import Check, RoundRecord
+from pathtemp.result.run import Check, Rejections, RoundRecord
 from pathtemp.result.summary import with_error
 from pathtemp.verdict.travel import check_finished
 
@@ -35,6 +35,9 @@ log = logging.getLogger("pathtemp")
 
 SPARE = 1.1
 """Rounds that must fit into what is left for one to begin: trajectories are random, so one may cost a little more."""
+
+MOST_ZEROS = 0.5
+"""Share of points without density above which it is told."""
 
 MOST_CURVES = 64
 """Records of the history that hold a curve."""
@@ -220,6 +223,7 @@ class Driver:
             self.progress.finish()
         with self.timed("verdict"):
             fit = self.engine.fit(tuple(self.history))
+        _tell_of_zeros(self._model.name, fit.diagnostics.rejected)
         seconds = dict(self.engine.seconds)
         seconds["other"] = seconds.get("other", 0.0) + time.perf_counter() - began - (sum(seconds.values()) - before)
         checks = (*([self._unfinished()] if stopped else []), *fit.diagnostics.checks)
@@ -318,6 +322,15 @@ class Driver:
         ways = ["fit.extend"] if self.engine.extended_by else []
         ways += ["pt.resume on its checkpoint"] if self._keep is not None else []
         return check_finished(self.engine.counts.gradients, ways, limit=self.schedule.most)
+
+
+def _tell_of_zeros(name: str, rejected: Rejections) -> None:
+    """Say where most points that were tried had no density: that is no error, but most of the work is for nothing."""
+    if rejected.zero > MOST_ZEROS * max(rejected.evaluations, 1):
+        log.warning(
+            "%s: the log density was -inf at %d of %d points, %s; a base with the support of the target wastes less",
+            *(printable(name), rejected.zero, rejected.evaluations, rejected.where_zero),
+        )
 
 
 def _failed(name: str, said: str, more: str) -> str:

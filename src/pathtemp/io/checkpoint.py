@@ -29,9 +29,13 @@ RECORD = "record"
 def place_of(path: str | os.PathLike[str]) -> Path:
     """The file of a checkpoint that the user calls ``path``, which may be a folder."""
     try:
+        if not os.fspath(path):
+            raise ValueError("it is empty")
         place = Path(os.path.realpath(path))
         os.fsencode(place)
-        return place / IN_FOLDER if place.is_dir() else place
+        place = place / IN_FOLDER if place.is_dir() else place
+        before(place).exists()  # whose name is longer
+        return place
     except (TypeError, ValueError, OSError) as error:
         reason = printable(str(error))[:60]
         raise InputError(f"checkpoint: {printable(str(path))[:60]!r} is no name of a file ({reason})") from None

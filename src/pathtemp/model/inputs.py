@@ -97,9 +97,10 @@ def _check_scale(model: Model, theta: FloatArray) -> None:
     beyond = ~((spread > 1 / WIDEST) & (spread < WIDEST))
     if len(theta) > 1 and beyond.any():
         index = int(np.flatnonzero(beyond)[0])
+        name = printable(coordinate_name(model, index))
         raise InputError(
-            f"base: its draws of {printable(coordinate_name(model, index))} have a spread of {spread[index]:.3g}; rescale "
-            f"the parameters, so that it lies between {1 / WIDEST:.0e} and {WIDEST:.0e}"
+            f"base: its draws of {name} have a spread of {spread[index]:.3g}; rescale the parameters, so that it lies "
+            f"between {1 / WIDEST:.0e} and {WIDEST:.0e}"
         )
 
 
