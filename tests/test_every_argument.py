@@ -87,6 +87,7 @@ TABLE: dict[str, Row] = {
             "modes": ("x", 5, [["a"]], [[1.0]]),
             "init": (3, "x", [], [3], {"mu": 0.0}),
             "islands": COUNTS,
+            "max_seconds": BUDGETS,
             "client": (3, "x", True),
             "cluster": (3, "x", True),
         },

@@ -206,7 +206,7 @@ def test_a_nan_gradient_is_told_from_a_density_that_is_none(value: float) -> Non
     assert int(code_at_end(log_density(end.theta)[None], end.theta)) == GRADIENT
     np.testing.assert_allclose(end.no_gradient, [1.5, 0.0])
     codes = np.array([[GRADIENT, 0]])
-    watch = Watch(NAN, lambda x: Place(x, np.repeat(log_density(jnp.asarray(x)), 2)))
+    watch = Watch(NAN, lambda x: Place(x, np.asarray(log_density(jnp.asarray(x)))[None]))
     met = watch.met(Rejected(codes, end.no_gradient[None]), np.array([[0.5, 1.0]]), 2)  # type: ignore[arg-type]
     kind = {0.0: met.gradient, float("-inf"): met.zero}.get(value, met.nan)
     assert (kind, met.total) == (1, 1)

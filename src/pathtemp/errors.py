@@ -42,7 +42,7 @@ class InfiniteDensity(InputError):
         base, target = (-math.inf if math.isnan(x) else float(x) for x in values)
         shown = ", ".join(f"{x:.4g}" for x in theta[:6]) + (", ..." if len(theta) > 6 else "")
         highest = max(base, target)
-        name, at = "base" if base > target else "target", point or f"the unconstrained point ({shown})"
+        name, at = "base" if base >= target else "target", point or f"the unconstrained point ({shown})"
         name = name if lam is None else "log_q"
         if math.isinf(highest):
             said = f"{name}: the log density is +inf at {at}; it must be finite, or -inf where it is zero{more}"

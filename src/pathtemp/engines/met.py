@@ -29,7 +29,7 @@ class Place:
     theta
         Unconstrained, shape (dim,).
     values
-        Log densities of base and target there, shape (2,); twice the same where the path has one.
+        Log densities of base and target there, shape (2,), or the one that the path has, shape (1,).
     lam
         Where on the path, for a density that is a function of it.
     """
@@ -41,7 +41,7 @@ class Place:
 
 def target_at(model: Model, flat: FloatArray) -> Place:
     """The place of a point of the target alone, shape (dim,)."""
-    return Place(flat, np.repeat(np.asarray(model.log_target(jnp.asarray(flat))), 2))
+    return Place(flat, np.asarray(model.log_target(jnp.asarray(flat)))[None])
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Watch:
         found = kinds(rejected.code)
         if found.infinite.any():
             at = self.place(_worst(rejected, found.infinite))
-            raise InfiniteDensity(at.theta, at.values, lam=at.lam)
+            raise InfiniteDensity(at.theta, np.append(-np.inf, at.values)[-2:], lam=at.lam)
         counts = Rejections(
             int(found.zero.sum()),
             int(found.nan.sum()),
@@ -98,7 +98,7 @@ class Watch:
         if np.isinf(at.values).any():
             return Rejections(zero=number, zero_lam=_ends(lam, count))
         words = in_words(self.model, at.theta, at.lam)
-        return Rejections(gradient=number, gradient_at=f"{words} (log density {at.values[1]:.4g})")
+        return Rejections(gradient=number, gradient_at=f"{words} (log density {at.values[-1]:.4g})")
 
 
 def watch_of(model: Model) -> Watch:

@@ -70,7 +70,7 @@ class FunctionEngine(PathEngine):
     def _place(self, point: FloatArray) -> Place:
         """Of theta and lam in one array."""
         theta, lam = point[:-1], float(point[-1])
-        return Place(theta, np.repeat(self.chains.values(theta[None], np.array([lam])), 2), lam)
+        return Place(theta, self.chains.values(theta[None], np.array([lam])), lam)
 
     def search(self, host: Host) -> Found:
         """HMC with every chain held at its own lam."""
