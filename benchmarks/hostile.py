@@ -10,13 +10,15 @@ crashed     the process died, or another error than a sentence came out
 different   other numbers than were written, without a word
 lost        a finished round is gone
 
-``--flips``, ``--crafted``, ``--kills`` and ``--caches`` say how many of each; files are opened in a process of its own
-with a limit on its memory, which is watched.
+``--flips``, ``--crafted``, ``--kills`` and ``--caches`` say how many of each, so that it can be done in pieces, each
+with a ``--seed`` of its own; files are opened in a process of its own with a limit on its memory, which is watched.
+Each line is added to ``--keep`` as it comes.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 import json
 import select
 import subprocess
@@ -24,6 +26,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +34,8 @@ SECONDS = 10.0
 """After which a try counts as hung."""
 
 GOOD = {"refused", "equal", "opened"}
+BAD = ("hung", "crashed", "different", "lost")
+COLUMNS = ("sort", "seed", "tried", *sorted(GOOD), *BAD)
 
 
 class Worker:
@@ -79,17 +84,23 @@ def tries(tasks: Iterator[dict[str, Any]], folder: Path) -> dict[str, Counter[st
     worker = Worker(folder)
     for task in tasks:
         outcome = worker.outcome(task)
-        counts.setdefault(task["sort"], Counter())[outcome] += 1
+        counts.setdefault(task["sort"], Counter())[outcome.split()[0]] += 1
         if outcome not in GOOD:
             print(f"{outcome}: {json.dumps(task)[:300]}", flush=True)
     worker.stop()
     return counts
 
 
-def show(sort: str, count: Counter[str]) -> bool:
-    """One line; whether all is well."""
+def show(sort: str, count: Counter[str], keep: Path, seed: int) -> bool:
+    """One line, here and in the file ``keep``; whether all is well."""
     told = ", ".join(f"{number:,} {outcome}" for outcome, number in sorted(count.items()))
     print(f"{sort:<40} {sum(count.values()):>7,} tried: {told}", flush=True)
+    new = not keep.exists()
+    with keep.open("a", newline="") as file:
+        rows = csv.writer(file, lineterminator="\n")
+        if new:
+            rows.writerow(COLUMNS)
+        rows.writerow([sort, seed, sum(count.values()), *(count[outcome] for outcome in COLUMNS[3:])])
     return set(count) <= GOOD
 
 
@@ -100,22 +111,26 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=100, help="over every kind of run")
     parser.add_argument("--caches", type=int, default=50, help="entries spoiled at random")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--keep", type=Path, default=Path(__file__).parent / "results" / "hostile.csv")
     options = parser.parse_args()
     from benchmarks import hostile_files, hostile_runs
 
+    told = partial(show, keep=options.keep, seed=options.seed)
     well = True
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        hostile_files.prepare(folder)
-        for tasks in (
-            hostile_files.flips(folder, options.flips, options.seed),
-            hostile_files.crafted(folder, options.crafted, options.seed),
-        ):
-            for sort, count in tries(tasks, folder).items():
-                well &= show(sort, count)
-        well &= show("spoiled caches", hostile_runs.caches(folder, options.caches, options.seed))
-        for kind, count in hostile_runs.kills(folder, options.kills, options.seed).items():
-            well &= show(f"kills of {kind}", count)
+        if options.flips or options.crafted:
+            hostile_files.prepare(folder)
+            for tasks in (
+                hostile_files.flips(folder, options.flips, options.seed),
+                hostile_files.crafted(folder, options.crafted, options.seed),
+            ):
+                for sort, count in tries(tasks, folder).items():
+                    well &= told(sort, count)
+        if options.caches:
+            well &= told("spoiled caches", hostile_runs.caches(folder, options.caches, options.seed))
+        for kind, count in hostile_runs.kills(folder, options.kills, options.seed):
+            well &= told(f"kills of {kind}", count)
     return 0 if well else 1
 
 

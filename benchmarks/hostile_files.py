@@ -56,8 +56,11 @@ def flips(folder: Path, count: int, seed: int) -> Iterator[dict[str, Any]]:
 
 
 def crafted(folder: Path, count: int, seed: int) -> Iterator[dict[str, Any]]:
-    """HDF5 that leads elsewhere or means something else, tables that claim too much, records changed at random."""
-    for kind in ("fit", "checkpoint"):
+    """HDF5 that leads elsewhere or means something else, tables that claim too much, records changed at random.
+
+    None of them where ``count``, the number of records, is 0.
+    """
+    for kind in ("fit", "checkpoint") if count else ():
         for number in range(len(HDF5)):
             for sealed in (False, True):
                 yield {"sort": f"crafted HDF5 as a {kind}", "kind": kind, "hdf5": number, "sealed": sealed}

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import logging
+import multiprocessing
 import os
 import random
-import signal
-import subprocess
-import sys
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
+from multiprocessing.connection import Connection
+from multiprocessing.context import ForkServerContext
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +29,6 @@ from pathtemp.io import writer
 from pathtemp.io.checkpoint import read_last
 from pathtemp.settings import PAPER, Settings
 
-SMALL = Settings(chains=8, iterations=8, anneal_moves=2)
-AT = jnp.array([2.0, -1.0])
-FUNNEL, EASY = pt.testing.funnel().model, pt.testing.beta_binomial("easy").model
 LONGEST = 90.0
 """Seconds for which a run may be under way before it is killed."""
 
@@ -50,83 +48,109 @@ class Kind:
 
 @cache
 def kinds() -> dict[str, Kind]:
-    """Every kind of run that keeps checkpoints."""
-    modes = two_modes()
+    """Every kind of run that keeps checkpoints. JAX is not used before this is called, so that processes may fork."""
+    modes, at = two_modes(), jnp.array([2.0, -1.0])
+    funnel, easy = pt.testing.funnel().model, pt.testing.beta_binomial("easy").model
     quiet: dict[str, Any] = {"progress": False, "seed": 1}
-    small: dict[str, Any] = {**quiet, "settings": SMALL}
-    paper: dict[str, Any] = {**quiet, "settings": PAPER.replace(adaptations=3, stop=False)}
+    along: dict[str, Any] = {**quiet, "budget": 12_000, "settings": Settings(chains=8, iterations=8)}
+    small: dict[str, Any] = {**along, "settings": Settings(chains=8, iterations=8, anneal_moves=2)}
+    paper: dict[str, Any] = {**quiet, "settings": PAPER.replace(draws=800, adaptations=4, stop=False, max_depth=6)}
     return {
         "pt.temper": Kind(
-            lambda place: pt.temper(modes, budget=12_000, checkpoint=place, **small),
+            lambda place: pt.temper(modes, checkpoint=place, **small),
             lambda place: pt.resume(place, modes, progress=False),
         ),
         "pt.divide_and_conquer": Kind(
-            lambda place: pt.divide_and_conquer(FUNNEL, margin="y", budget=12_000, checkpoint=place, **small),
-            lambda place: pt.resume(place, FUNNEL, progress=False),
+            lambda place: pt.divide_and_conquer(funnel, margin="y", checkpoint=place, **along),
+            lambda place: pt.resume(place, funnel, progress=False),
         ),
         "pt.path_sample": Kind(
-            lambda place: pt.path_sample(moving, 2, args=(AT,), budget=12_000, checkpoint=place, **small),
-            lambda place: pt.resume(place, log_q=moving, args=(AT,), progress=False),
+            lambda place: pt.path_sample(moving, 2, args=(at,), checkpoint=place, **along),
+            lambda place: pt.resume(place, log_q=moving, args=(at,), progress=False),
         ),
         "the paper's engine": Kind(
-            lambda place: pt.temper(EASY, checkpoint=place, **paper),
-            lambda place: pt.resume(place, EASY, progress=False),
+            lambda place: pt.temper(easy, checkpoint=place, **paper),
+            lambda place: pt.resume(place, easy, progress=False),
+        ),
+        "the paper's engine along a margin": Kind(
+            lambda place: pt.divide_and_conquer(funnel, margin="y", checkpoint=place, **paper),
+            lambda place: pt.resume(place, funnel, progress=False),
         ),
     }
 
 
-def run_to_be_killed(kind: str, place: Path) -> None:
-    """Say after each checkpoint that is on disk how many there were."""
-    write, told = writer.write, 0
+@contextmanager
+def told_of(tell: Callable[[], None]) -> Iterator[None]:
+    """Call ``tell`` after each checkpoint that is on disk."""
+    write = writer.write
 
-    def and_say(place: Path, record: Any) -> None:
-        nonlocal told
+    def and_tell(place: Path, record: Any) -> None:
         write(place, record)
-        told += 1
-        print(told, flush=True)
+        tell()
 
-    writer.write = and_say
-    kinds()[kind].begin(place)
+    writer.write = and_tell
+    try:
+        yield
+    finally:
+        writer.write = write
+
+
+def run_to_be_killed(kind: str, place: Path, said: Connection) -> None:
+    """Say after each checkpoint that is on disk that there was one."""
+    with told_of(lambda: said.send_bytes(b"kept")):
+        kinds()[kind].begin(place)
+
+
+@cache
+def started() -> ForkServerContext:
+    """What starts processes that have all modules and have not used JAX: seconds less than a new one."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["benchmarks.hostile_runs"])
+    return context
 
 
 def killed(kind: str, place: Path, rng: random.Random, rounds: int) -> int:
     """Kill a run in a round of its own choice, at any moment of it; how many checkpoints it had told of."""
-    command = [sys.executable, "-m", "benchmarks.hostile_runs", kind, str(place)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
-        assert child.stdout is not None
-        begun = time.perf_counter()
-        told = [child.stdout.readline() for _ in range(rng.randint(1, rounds))]
-        time.sleep(rng.uniform(0.0, min(LONGEST, 2 * (time.perf_counter() - begun) / len(told))) * rng.random())
-        child.send_signal(signal.SIGKILL)
-        told += child.stdout.readlines()
-    return len([line for line in told if line])
+    heard, said = started().Pipe(duplex=False)
+    child = started().Process(target=run_to_be_killed, args=(kind, place, said))
+    child.start()
+    said.close()
+    begun, told, ended = time.perf_counter(), 0, False
+    wanted = rng.randint(1, rounds)
+    while told < wanted and not ended:
+        told, ended = (told, True) if _nothing(heard) else (told + 1, False)
+    time.sleep(rng.uniform(0.0, min(LONGEST, 2 * (time.perf_counter() - begun) / max(told, 1))) * rng.random())
+    child.kill()
+    while not _nothing(heard):
+        told += 1
+    child.join()
+    return told
 
 
-def kills(folder: Path, count: int, seed: int) -> dict[str, Counter[str]]:
+def _nothing(heard: Connection) -> bool:
+    """Whether the other end is closed; waits for what it says."""
+    try:
+        heard.recv_bytes()
+    except (EOFError, OSError):
+        return True
+    return False
+
+
+def kills(folder: Path, count: int, seed: int) -> Iterator[tuple[str, Counter[str]]]:
     """Outcomes of ``count`` kills by kind of run; nothing is done where there are none."""
-    rng, counts = random.Random(seed), {}
+    rng = random.Random(seed)
     logging.getLogger("pathtemp").setLevel(logging.ERROR)  # each kill leaves a lock, which is told of
     for number, kind in enumerate(kinds()):
         share = len(range(number, count, len(kinds())))
         if share:
-            counts[kind] = _kills(kind, folder / f"kind-{number}", share, rng)
-    return counts
+            yield kind, _kills(kind, folder / f"kind-{number}", share, rng)
 
 
 def _kills(kind: str, folder: Path, count: int, rng: random.Random) -> Counter[str]:
     folder.mkdir()
-    rounds: list[Path] = []
-    write = writer.write
-
-    def and_count(place: Path, record: Any) -> None:
-        write(place, record)
-        rounds.append(place)
-
-    writer.write = and_count
-    try:
+    rounds: list[int] = []
+    with told_of(lambda: rounds.append(1)):
         reference = kinds()[kind].begin(folder / "whole.nc")
-    finally:
-        writer.write = write
     outcomes: Counter[str] = Counter()
     for number in range(count):
         place = folder / f"kill-{number}.nc"
@@ -137,23 +161,14 @@ def _kills(kind: str, folder: Path, count: int, rng: random.Random) -> Counter[s
 
 def _resumed(kind: str, place: Path, told: int, rounds: int, reference: pt.Fit) -> str:
     left: list[int] = []
-    write = writer.write
-
-    def and_count(place: Path, record: Any) -> None:
-        write(place, record)
-        left.append(1)
-
-    writer.write = and_count
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), told_of(lambda: left.append(1)):
             warnings.simplefilter("error")
             read_last(place)
             fit = kinds()[kind].again(place)
     except Exception as error:
         print(f"{place}: {type(error).__name__}: {error}", flush=True)
         return "crashed"
-    finally:
-        writer.write = write
     if told + len(left) > rounds:
         return "lost"
     return "equal" if same(reference, fit) else "different"
@@ -214,7 +229,3 @@ SPOILS: tuple[Callable[[Slot, Path, random.Random], Any], ...] = (
     lambda slot, precious, rng: slot.folder.parent.chmod(0o777),
     lambda slot, precious, rng: os.mkfifo(slot.workshop),
 )
-
-
-if __name__ == "__main__":
-    run_to_be_killed(sys.argv[1], Path(sys.argv[2]))

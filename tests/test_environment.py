@@ -5,6 +5,11 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -13,6 +18,7 @@ import pytest
 import pathtemp as pt
 from pathtemp.api import environment
 from pathtemp.kernels.compilation import use_compilation_cache
+from pathtemp.settings import Settings
 
 BASE = pt.normal(0.0, 2.0, shape=(1,))
 
@@ -20,6 +26,68 @@ BASE = pt.normal(0.0, 2.0, shape=(1,))
 def test_without_jit_there_is_a_sentence() -> None:
     with jax.disable_jit(), pytest.raises(pt.InputError, match=r"^JAX_DISABLE_JIT: .*unset the variable"):
         pt.temper(target=lambda x: -jnp.sum(x**2), base=BASE, progress=False)
+
+
+@pytest.mark.parametrize(("flag", "value"), [("jax_debug_nans", True), ("jax_enable_x64", False)])
+def test_flags_of_jax_with_which_nothing_runs_are_named(flag: str, value: bool) -> None:
+    with state(flag, value), pytest.raises(pt.InputError, match=rf"^{flag.upper()}: .*set it back to {not value}"):
+        pt.temper(target=lambda x: -jnp.sum(x**2), base=BASE, progress=False)
+
+
+@contextmanager
+def state(flag: str, value: bool) -> Iterator[None]:
+    jax.config.update(flag, value)
+    try:
+        yield
+    finally:
+        jax.config.update(flag, not value)
+
+
+@pytest.mark.slow
+def test_two_threads_run_at_once_as_one_after_the_other() -> None:
+    """Neither is the main thread, in which alone signals can be heard."""
+    how: dict[str, Any] = {"settings": Settings(chains=8, iterations=8), "budget": 6000, "modes": "off"}
+
+    def made(seed: int) -> pt.Fit:
+        return pt.temper(target=lambda x: -jnp.sum(x**2), base=BASE, seed=seed, progress=False, **how)
+
+    with ThreadPoolExecutor(2) as pool:
+        together = list(pool.map(made, (1, 2)))
+    for seed, fit in zip((1, 2), together, strict=True):
+        assert fit.posterior.equals(made(seed).posterior)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("option", ["-O", "-c"])
+def test_a_new_process_runs(option: str, tmp_path: Path) -> None:
+    """With assertions removed, and by spawn from one that has used JAX; without HOME, and with no folder for caches."""
+    (tmp_path / "child.py").write_text(CHILD)
+    bare = {name: value for name, value in os.environ.items() if name not in ("HOME", "XDG_CACHE_HOME")}
+    bare |= {"TMPDIR": "/nonexistent"} if option == "-O" else {}
+    command = [sys.executable, *(["-O"] if option == "-O" else []), str(tmp_path / "child.py")]
+    answer = subprocess.run(command, capture_output=True, text=True, env=bare, stdin=subprocess.DEVNULL)
+    assert answer.returncode == 0, answer.stderr
+    assert answer.stdout.split() == ["True", "True"]
+
+
+CHILD = """
+import multiprocessing
+import jax.numpy as jnp
+import pathtemp as pt
+from pathtemp.settings import Settings
+
+def target(x):
+    return -jnp.sum(x**2)
+
+def run(seed):
+    small = {"settings": Settings(chains=8, iterations=8), "budget": 6000, "modes": "off", "progress": False}
+    return bool(pt.temper(target=target, base=pt.normal(0.0, 2.0, shape=(1,)), seed=seed, **small).posterior.draw.size)
+
+if __name__ == "__main__":
+    print(run(1))
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        print(pool.apply(run, (2,)))
+"""
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")

@@ -14,9 +14,9 @@ import pytest
 import pathtemp as pt
 from pathtemp.api.divide import _starts as divide_starts
 from pathtemp.engines.default.chains import Chains
-from pathtemp.errors import InputError
+from pathtemp.errors import InfiniteDensity, InputError
 from pathtemp.model.bases import Automatic
-from pathtemp.model.inputs import check_model, starts
+from pathtemp.model.inputs import check_model, check_repeatable, starts
 from pathtemp.model.layout import Layout
 from pathtemp.model.model import Model
 from pathtemp.model.model import model as join
@@ -24,6 +24,7 @@ from pathtemp.model.transforms import Positive
 from pathtemp.settings import Settings
 from pathtemp.testing import ALL, uniform_supports
 from pathtemp.testing.calibration import assert_close
+from pathtemp.verdict.densities import check_normalisable
 
 BASE = pt.normal(0.0, 2.0, shape=(2,))
 
@@ -265,3 +266,18 @@ def test_extreme_scales_within_reason_work(scale: float, monkeypatch: pytest.Mon
     )
     value, se = fit.log_marginal_likelihood
     assert_close(value, float(np.log(2 * np.pi) + 2 * np.log(scale)), se)
+
+
+def test_a_density_that_is_random_is_told() -> None:
+    with pytest.raises(pt.InputError, match=r"^target: the log density gave different numbers at the same point"):
+        check_repeatable("target", np.array([-2.0, -1.0]), np.array([-2.0, -1.5]))
+
+
+def test_a_target_that_does_not_fall_off_is_called_so() -> None:
+    assert check_normalisable(1.0, "x").passed
+    assert check_normalisable(0.0, "x[1]").message.startswith("The target cannot be normalised")
+
+
+def test_a_density_that_grows_beyond_all_numbers_is_called_so() -> None:
+    said = str(InfiniteDensity(np.array([1e35]), np.array([-1.0, 1e70])))
+    assert said.startswith("target: it cannot be normalised, or holds a huge constant")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import jax
@@ -12,18 +14,23 @@ import numpyro.distributions as dist
 import pytest
 
 import pathtemp as pt
+from pathtemp.baselines.ladder import _AsItIs
 from pathtemp.engines.default.chains import Chains
+from pathtemp.engines.met import Place, Watch
 from pathtemp.errors import InfiniteDensity
-from pathtemp.kernels.rejected import FIELD, Rejected, kinds, point_of, rejected_at
+from pathtemp.kernels import hmc
+from pathtemp.kernels.joint_nuts import spent_by
+from pathtemp.kernels.rejected import FIELD, GRADIENT, ZERO, Rejected, code_at_end, kinds, point_of, rejected_at
+from pathtemp.kernels.rejected import NAN as NAN_CODE
 from pathtemp.model import inputs
 from pathtemp.model.evaluate import energies_of
 from pathtemp.model.model import Model
 from pathtemp.model.model import model as join
 from pathtemp.modes.search import Search
 from pathtemp.paths.geometric import GeometricPath
-from pathtemp.result.run import Rejections
-from pathtemp.settings import Settings
-from pathtemp.verdict.draws import check_nan
+from pathtemp.result.run import NOWHERE, Rejections
+from pathtemp.settings import LADDER, PAPER, Settings
+from pathtemp.verdict.densities import check_gradient, check_nan
 
 SMALL: dict[str, Any] = {
     "settings": Settings(chains=16, iterations=16),
@@ -65,9 +72,9 @@ def test_kinds_are_told_apart_and_add_up() -> None:
     values = jnp.array([[0.0, 1.0], [0.0, -jnp.inf], [jnp.nan, 0.0], [-jnp.inf, jnp.nan], [0.0, 1e31], [0.0, -1e300]])
     theta = jnp.arange(12.0).reshape(6, 2)
     met = rejected_at(values, theta)
-    assert tuple(map(int, kinds(met.code))) == (1, 2, 1)
+    assert tuple(map(int, kinds(met.code))) == (1, 2, 0, 1)
     np.testing.assert_array_equal(met.point, [8.0, 9.0])
-    assert tuple(map(int, kinds(1000 * met.code))) == (1000, 2000, 1000)
+    assert tuple(map(int, kinds(1000 * met.code))) == (1000, 2000, 0, 1000)
     both = Rejected(*(jnp.stack(parts) for parts in zip(rejected_at(values[:4], theta[:4]), met, strict=True)))
     np.testing.assert_array_equal(point_of(both), [8.0, 9.0])
 
@@ -111,7 +118,7 @@ def test_plus_infinity_in_the_rounds_is_told_and_the_rounds_before_are_kept(
     met_by_engine = Chains._met
 
     def from_the_third_round(self: Chains, rejected: Rejected, *how: Any) -> None:
-        early = rejected._replace(code=np.asarray(rejected.code) % FIELD**2)  # type: ignore[arg-type]
+        early = rejected._replace(code=np.asarray(rejected.code) % FIELD**3)  # type: ignore[arg-type]
         met_by_engine(self, rejected if self.rounds >= 3 else early, *how)
 
     monkeypatch.setattr(Chains, "_met", from_the_third_round)
@@ -169,6 +176,132 @@ def test_a_stray_nan_is_let_pass() -> None:
     failed = check_nan(Rejections(0, 2, 1000, (0.2, 0.25)))
     assert not failed.passed
     assert "at lam between 0.2 and 0.25" in failed.message
+
+
+def test_a_stray_nan_gradient_is_let_pass() -> None:
+    assert check_gradient(Rejections(evaluations=1000, gradient=1)).passed
+    failed = check_gradient(Rejections(evaluations=1000, gradient=2, gradient_at="x = 1 (log density -2)"))
+    assert not failed.passed
+    assert "NaN where the log density is finite, on 2 trajectories in 1,000 evaluations, for instance at x = 1" in (
+        failed.message
+    )
+
+
+def without_gradient(x: jax.Array, bad: jax.Array) -> jax.Array:
+    """Zero, with a gradient that is NaN where ``bad``."""
+    there = jnp.where(bad, 0.0, 1.0)
+    return jnp.sum(jnp.sqrt(there * jnp.exp(0.0 * x)) - there)
+
+
+@pytest.mark.parametrize("value", [0.0, float("nan"), float("-inf")])
+def test_a_nan_gradient_is_told_from_a_density_that_is_none(value: float) -> None:
+    """The trajectory ends in NaN all the same; what the density is where the gradient was none decides."""
+
+    def log_density(x: jax.Array) -> jax.Array:
+        bad = x[0] > 1.0
+        return jnp.where(bad, value, 0.0) + without_gradient(x, bad)
+
+    momentum, step = jnp.array([2.0, 0.0]), jnp.asarray(1.0)
+    end = hmc.propose(momentum, jnp.array([0.5, 0.0]), _AsItIs(), jax.grad(log_density), step, jnp.asarray(2))
+    assert int(code_at_end(log_density(end.theta)[None], end.theta)) == GRADIENT
+    np.testing.assert_allclose(end.no_gradient, [1.5, 0.0])
+    codes = np.array([[GRADIENT, 0]])
+    watch = Watch(NAN, lambda x: Place(x, np.asarray(log_density(jnp.asarray(x)))[None]))
+    met = watch.met(Rejected(codes, end.no_gradient[None]), np.array([[0.5, 1.0]]), 2)  # type: ignore[arg-type]
+    kind = {0.0: met.gradient, float("-inf"): met.zero}.get(value, met.nan)
+    assert (kind, met.total) == (1, 1)
+    assert bool(met.gradient_at) == (value == 0.0)
+    assert {0.0: NOWHERE, float("-inf"): met.zero_lam}.get(value, met.nan_lam) in (NOWHERE, (0.5, 0.5))
+
+
+def test_where_no_gradient_is_a_number_there_is_a_sentence() -> None:
+    def target(x: jax.Array) -> jax.Array:
+        return normal(x) + without_gradient(x, x[0] < 1e9)
+
+    with pytest.raises(pt.InputError, match=r"^model: the gradient .* is NaN where the density is finite"):
+        pt.temper(target=target, base=pt.normal(jnp.zeros(2), 1.0), **SMALL)
+
+
+def end_of(position: list[float], log_density: float) -> Any:
+    return SimpleNamespace(position=jnp.array(position), logdensity=jnp.asarray(log_density))
+
+
+@pytest.mark.parametrize(
+    ("position", "log_density", "code"),
+    [
+        ([0.0, 0.0, 0.0], -1.0, 0),
+        ([6.0, 6.0, 0.0], -np.inf, NAN_CODE),
+        ([0.0, 8.0, 0.0], -np.inf, ZERO),
+        ([np.nan, 0.0, 0.0], np.nan, GRADIENT),
+        ([0.0, 0.0, 1e300], -np.inf, ZERO),
+    ],
+)
+def test_what_ends_a_trajectory_of_nuts_is_told_by_kind(position: list[float], log_density: float, code: int) -> None:
+    info = SimpleNamespace(
+        trajectory_leftmost_state=end_of([0.0, 0.0, 0.0], -1.0),
+        trajectory_rightmost_state=end_of(position, log_density),
+        num_integration_steps=jnp.asarray(3),
+    )
+    values = GeometricPath(NAN.log_base, NAN.log_target).values
+    steps, found, _ = spent_by(info, lambda x: values(x[:-1]))
+    assert (int(steps), int(found)) == (3, code)
+
+
+ALONG: dict[str, Any] = {"settings": Settings(chains=8, iterations=8), "budget": 9000, "progress": False}
+
+
+def test_plus_infinity_along_a_path_is_told_with_its_lam() -> None:
+    def log_q(theta: jax.Array, lam: jax.Array) -> jax.Array:
+        return jnp.where(theta[0] > 4.0, jnp.inf, -0.5 * jnp.sum((theta - 4.0 * lam) ** 2))
+
+    with pytest.raises(InfiniteDensity, match=r"^log_q: the log density is \+inf at theta = \[.*\], lam = 0\.") as met:
+        pt.path_sample(log_q, 2, **ALONG)
+    assert met.value.theta[0] > 4.0
+
+
+def test_no_density_at_any_start_of_a_path_is_told() -> None:
+    with pytest.raises(pt.InputError, match=r"^log_q: it is NaN at all 8 starts"):
+        pt.path_sample(lambda theta, lam: jnp.nan * jnp.sum(theta), 2, **ALONG)
+
+
+def test_plus_infinity_along_a_margin_is_told_by_name() -> None:
+    base = {"y": pt.normal(0.0, 2.0), "x": pt.normal(-3.0, 0.1, shape=(2,))}
+
+    def target(p: Any) -> jax.Array:
+        plain = -0.5 * p["y"] ** 2 - 0.5 * jnp.sum(p["x"] ** 2)
+        return jnp.where(p["x"][0] > 0.0, jnp.inf, plain)
+
+    with pytest.raises(InfiniteDensity, match=r"^target: the log density is \+inf at x = \[.*\], y = "):
+        pt.divide_and_conquer(join(target, base), margin="y", **ALONG)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["path", "margin", "paper", "paper's margin", "ladder"])
+def test_every_engine_counts_by_kind_and_place(engine: str) -> None:
+    """A disc of NaN and one of -inf, each with some parts in a hundred of the mass: far more than one in a thousand."""
+    base = {"y": pt.normal(0.0, 2.0), "x": pt.normal(0.0, 1.0, shape=(1,))}
+
+    def density(x: jax.Array, y: jax.Array) -> jax.Array:
+        near, far = (jnp.sum((jnp.stack([x, y]) - at) ** 2) < 0.25 for at in (jnp.array([0.7, 0.7]), -jnp.ones(2)))
+        return jnp.where(near, jnp.nan, jnp.where(far, -jnp.inf, -0.5 * x**2 - 0.5 * y**2))
+
+    model = join(lambda p: density(p["x"][0], p["y"]), base)
+    paper = PAPER.replace(draws=800, adaptations=2, stop=False, max_depth=5)
+    made: dict[str, Callable[[], pt.Fit]] = {
+        "path": lambda: pt.path_sample(lambda theta, lam: density(theta[0], theta[1] - lam), 2, **ALONG),
+        "margin": lambda: pt.divide_and_conquer(model, margin="y", **ALONG),
+        "paper": lambda: pt.temper(model, settings=paper, progress=False),
+        "paper's margin": lambda: pt.divide_and_conquer(model, margin="y", settings=paper, progress=False),
+        "ladder": lambda: pt.baselines.discrete_tempering(model, settings=LADDER.replace(draws=100, adaptations=2)),
+    }
+    fit = made[engine]()
+    rejected = fit.diagnostics.rejected
+    assert min(rejected.nan, rejected.zero) > 0.001 * rejected.evaluations
+    assert rejected.nan_lam[0] < rejected.nan_lam[1]
+    assert rejected.zero_lam[0] < rejected.zero_lam[1]
+    assert any(message.startswith("The log density was NaN at") for message in fit.warnings)
+    draws = fit.posterior.to_dataarray().values if engine == "path" else None
+    assert draws is None or np.isfinite(draws).all()
 
 
 def test_energies_of_points_hold_no_nan() -> None:

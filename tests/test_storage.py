@@ -320,3 +320,12 @@ def test_the_codec_keeps_types_and_refuses_what_it_does_not_know():
     for unknown in (object(), {1, 2}, np.array(["text"])):
         with pytest.raises(TypeError, match="cannot be written"):
             encode(unknown)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes here")
+def test_a_pipe_or_device_is_not_replaced(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fit.nc")
+    for write in (fit_of(odd_model()).save, fit_of(odd_model()).report):
+        with pytest.raises(InputError, match="is a device or a pipe"):
+            write(tmp_path / "fit.nc")
+    assert (tmp_path / "fit.nc").is_fifo()

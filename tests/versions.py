@@ -239,6 +239,24 @@ def tried(environment: Environment) -> Outcome:
     return Outcome(shown if fine else f"{shown}  FAILED", fine)
 
 
+def exchange(here: list[Environment]) -> Outcome:
+    """Let each environment save a fit, and each open those of all: what each reads must be the same to the last bit."""
+    fits = [environment.folder / "fit.nc" for environment in here]
+    script = ROOT / "tests" / "exchange.py"
+    read = []
+    for environment, fit in zip(here, fits, strict=True):
+        fit.unlink(missing_ok=True)
+        subprocess.run([environment.interpreter, script, "save", fit], check=True)
+    for environment in here:
+        answer = subprocess.run([environment.interpreter, script, "open", *fits], capture_output=True, text=True)
+        read += answer.stdout.split() if answer.returncode == 0 else [answer.stderr[-300:]]
+    fine = len(set(read)) == 1
+    names = ", ".join(environment.name for environment in here)
+    return Outcome(
+        f"fits saved by one and opened by each of {names}: {'the same' if fine else f'FAILED: {read}'}", fine
+    )
+
+
 def last_line(environment: Environment, pattern: str) -> str:
     """The last line of the log that a pattern is found in."""
     lines = [line for line in environment.log.read_text().splitlines() if re.search(pattern, line)]
@@ -255,6 +273,10 @@ def main() -> int:
             print(outcome.line, flush=True)
             if not outcome.fine:
                 failed.append(environment)
+    if working := [environment for environment in here if environment not in failed and environment.folder.exists()]:
+        outcome = exchange(working)
+        print(outcome.line, flush=True)
+        failed += [] if outcome.fine else working
     for minor in sorted(claimed() - {environment.python.minor for environment in here}):
         print(f"{minor:6}  Python {minor} is not on this machine: NOT tested")
     if all(environment.name != "arviz" for environment in here):

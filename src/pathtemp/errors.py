@@ -30,23 +30,32 @@ class InfiniteDensity(InputError):
         The point in words; its unconstrained numbers where nothing is given.
     more
         A further half sentence.
+    lam
+        Where on the path, for a log density that is a function of it: ``log_q`` of ``pt.path_sample``.
     """
 
-    def __init__(self, theta: FloatArray, values: FloatArray, point: str = "", more: str = "") -> None:
-        self.theta, self.values = theta, values
+    def __init__(
+        self, theta: FloatArray, values: FloatArray, point: str = "", more: str = "", lam: float | None = None
+    ) -> None:
+        self.theta, self.values, self.lam = theta, values, lam
         self._words = point, more
         base, target = (-math.inf if math.isnan(x) else float(x) for x in values)
         shown = ", ".join(f"{x:.4g}" for x in theta[:6]) + (", ..." if len(theta) > 6 else "")
         highest = max(base, target)
-        super().__init__(
-            f"{'base' if base >= target else 'target'}: the log density is "
-            f"{'+inf' if math.isinf(highest) else f'{highest:.3g}, as good as +inf,'} at "
-            f"{point or f'the unconstrained point ({shown})'}; it must be finite, or -inf where it is zero{more}"
-        )
+        name, at = "base" if base >= target else "target", point or f"the unconstrained point ({shown})"
+        name = name if lam is None else "log_q"
+        if math.isinf(highest):
+            said = f"{name}: the log density is +inf at {at}; it must be finite, or -inf where it is zero{more}"
+        else:
+            said = (
+                f"{name}: it cannot be normalised, or holds a huge constant: the log density is {highest:.3g} at {at}; "
+                f"it must fall off in every direction, and be below 1e+20 in size{more}"
+            )
+        super().__init__(said)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Made again from what it was made of, in another process."""
-        return type(self), (self.theta, self.values, *self._words)
+        return type(self), (self.theta, self.values, *self._words, self.lam)
 
 
 class MissingExtraError(ImportError):

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -34,6 +35,22 @@ def holder(place: Path) -> subprocess.Popen[str]:
     assert child.stdout is not None
     assert child.stdout.readline() == "mine\n"
     return child
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes here")
+def test_a_lock_that_is_a_pipe_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "run.nc.lock")
+    with pytest.raises(InputError, match="no ordinary file"):
+        new_place(tmp_path / "run.nc")
+
+
+@pytest.mark.parametrize("name", ["", "x" * 250, b"run.nc"])
+def test_names_that_no_checkpoint_can_have_are_refused(name: Any, tmp_path: Path, monkeypatch: Any) -> None:
+    """One of 250 characters leaves no room for that of the checkpoint before it."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match=r"^checkpoint: .* is no name of a file"):
+        new_place(name)
+    assert not list(tmp_path.iterdir())
 
 
 def test_one_process_at_a_time_and_a_dead_one_is_followed(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

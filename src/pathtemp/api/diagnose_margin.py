@@ -10,7 +10,7 @@ import pandas as pd  # type: ignore[import-untyped]
 import xarray as xr
 
 from pathtemp._types import FloatArray
-from pathtemp.api.arguments import text
+from pathtemp.api.arguments import a_kind_of, text
 from pathtemp.api.divide import BUDGET, divide_and_conquer
 from pathtemp.errors import InputError
 from pathtemp.result.margin_fit import MarginFit
@@ -106,6 +106,8 @@ def diagnose_margin(
     """
     text("margin", margin)
     draws = _draws(idata, margin)
+    if fit is not None:
+        a_kind_of("fit", fit, MarginFit, "a fit of pt.divide_and_conquer")
     if fit is None:
         how: dict[str, Any] = {"data": data, "budget": budget, "seed": seed, "settings": settings}
         fit = divide_and_conquer(model, margin=margin, progress=False, **how)

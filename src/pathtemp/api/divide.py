@@ -23,8 +23,8 @@ from pathtemp.engines.path.targets import TargetMarginal
 from pathtemp.engines.progress import Progress, display
 from pathtemp.errors import InputError
 from pathtemp.kernels.compilation import use_compilation_cache
-from pathtemp.model.evaluate import energies_of, exact_draws
-from pathtemp.model.inputs import check_density, check_size, starts
+from pathtemp.model.evaluate import BLOCK, energies_of, exact_draws
+from pathtemp.model.inputs import check_density, check_repeatable, check_size, naming, starts
 from pathtemp.model.kinds import kind_of
 from pathtemp.model.model import Model
 from pathtemp.paths.geometric import GeometricPath
@@ -234,7 +234,8 @@ def margin_engine(
 
 def starts_of(model: Model, settings: Settings | PaperSettings, seed: int) -> FloatArray:
     """Draws of the base where the target has density, as many as there are chains, or more."""
-    return _starts(model, max(settings.chains, 64), seed)
+    with naming(model):
+        return _starts(model, max(settings.chains, 64), seed)
 
 
 def _name(margin: object) -> str:
@@ -250,6 +251,8 @@ def _starts(model: Model, count: int, seed: int) -> FloatArray:
     # The base may be one that pt.temper would have to find; it is not asked for its density.
     energies = energies_of(GeometricPath(model.log_target, model.log_target), theta)[:, 1]
     check_size("target", energies)
+    again = energies_of(GeometricPath(model.log_target, model.log_target), theta[:BLOCK])[:, 1]
+    check_repeatable("target", energies[:BLOCK], again)
     usable = np.isfinite(energies)
     if not usable.any():
         raise InputError(f"model: the target is -inf or NaN at all {count} starts; choose a base that covers it")

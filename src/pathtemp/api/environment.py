@@ -7,6 +7,14 @@ import sys
 
 from pathtemp.errors import InputError
 
+FLAGS = {
+    "jax_enable_x64": (True, "pathtemp computes in float64, which this setting of JAX forbids"),
+    "jax_debug_nans": (False, "at the edge of a density NaN is met on purpose, and counted"),
+    "jax_debug_infs": (False, "at the edge of a density infinite numbers are met on purpose, and counted"),
+    "jax_numpy_dtype_promotion": ("standard", "pathtemp adds integers to floats, which this setting of JAX forbids"),
+}
+"""Settings of JAX with which nothing would run: what each must be, and why."""
+
 _forked_from_jax = False
 """Whether this process is the copy of one in which JAX had its threads, which the copy has not."""
 
@@ -41,6 +49,9 @@ def check_environment() -> None:
             "fork: this process was forked from one that had used JAX, and would hang; start it with "
             'multiprocessing.get_context("spawn"), or use JAX in the children alone'
         )
+    for flag, (usual, words) in FLAGS.items():
+        if getattr(jax.config, flag, usual) not in (usual, None):
+            raise InputError(f"{flag.upper()}: {words}; set it back to {usual!r}")
     if jax.config.jax_disable_jit:  # type: ignore[attr-defined]
         raise InputError(
             "JAX_DISABLE_JIT: pathtemp compiles all it does, which this setting of JAX forbids; unset the variable"

@@ -147,15 +147,20 @@ def as_model(given: Any, *, argument: str = "model", **how: Any) -> Model:
     how
         ``data``, ``base``, ``seed``, ``progress`` and ``known`` of :func:`made_model`.
     """
+    check_given(given, argument=argument)
     if not isinstance(given, Model):
-        takes = kind_of(given) == "function" and _wants_arguments(given)
-        if takes or kind_of(given) == "":
-            raise InputError(f"{argument}: expected a model, and it is {shown(given)}{where_to(given)}")
         return made_model(given, **how)
     for name in ("data", "base"):
         if how.get(name) is not None:
             raise InputError(f"{name}: the {argument} is made already, with its {name}; leave it out")
     return given
+
+
+def check_given(given: Any, *, argument: str = "model") -> None:
+    """Raise where :func:`as_model` can make no model of what the user gave."""
+    takes = kind_of(given) == "function" and _wants_arguments(given)
+    if takes or kind_of(given) == "":
+        raise InputError(f"{argument}: expected a model, and it is {shown(given)}{where_to(given)}")
 
 
 def _wants_arguments(function: Callable[..., Any]) -> bool:

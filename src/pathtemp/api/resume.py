@@ -13,8 +13,10 @@ import numpy as np
 
 from pathtemp._types import Array
 from pathtemp.api import divide
+from pathtemp.api.arguments import a_kind_of, whole_number
+from pathtemp.api.arguments import shown as in_short
 from pathtemp.api.cores import kept_to_cores
-from pathtemp.api.given import as_model
+from pathtemp.api.given import as_model, check_given
 from pathtemp.api.path_sample import check_path
 from pathtemp.engines.default.engine import TemperEngine, TemperPlan
 from pathtemp.engines.driver import Driver, go_on, restored
@@ -29,6 +31,7 @@ from pathtemp.io.found_base import with_kept_cover
 from pathtemp.io.printable import printable
 from pathtemp.io.rebuild import COMMAND_LINE, rebuilt
 from pathtemp.kernels.compilation import use_compilation_cache
+from pathtemp.model.bases import as_base, is_automatic
 from pathtemp.model.model import Model, the_model
 from pathtemp.paths.function import LogPath
 from pathtemp.paths.margin import Margin
@@ -84,8 +87,10 @@ def resume(
     >>> bool((fit.posterior["theta"] == again.posterior["theta"]).all())
     True
     """
+    shown = display(progress)
+    _check_types(model, target, base, dim, margin, target_marginal, log_q, args)
     record = read_last(path)
-    plan, shown, place = record["plan"], display(progress), place_of(path)
+    plan, place = record["plan"], place_of(path)
     use_compilation_cache()
     _check_given(plan, margin=margin, target_marginal=target_marginal, log_q=log_q, args=args)
     if isinstance(plan, PathPlan):
@@ -159,6 +164,24 @@ def _engine(
     target: divide.Target = plan.target_marginal if target_marginal is None else target_marginal
     starts = divide.starts_of(model, plan.settings, plan.seed)
     return divide.margin_engine(model, plan, plan.margin if margin is None else margin, target, starts)(starts)
+
+
+def _check_types(
+    model: Any, target: Any, base: Any, dim: Any, margin: Any, target_marginal: Any, log_q: Any, args: Any
+) -> None:
+    """Raise where an argument can be of no run at all."""
+    if model is not None:
+        check_given(model)
+    for name, function in (("target", target), ("target_marginal", target_marginal), ("log_q", log_q)):
+        if not (function is None or callable(function)):
+            raise InputError(f"{name}: expected a function, and it is {in_short(function)}")
+    if not (base is None or is_automatic(base)):
+        as_base(base)
+    if dim is not None:
+        whole_number("dim", dim, least=1)
+    if margin is not None:
+        a_kind_of("margin", margin, Margin, "a pt.Margin; names are in the file")
+    a_kind_of("args", args, tuple, "a tuple of arrays, such as (y,)")
 
 
 def _check_given(plan: Any, **given: Any) -> None:

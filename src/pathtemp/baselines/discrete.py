@@ -15,6 +15,7 @@ from pathtemp.baselines.ladder import LadderDraws, LadderState, Moves, adaptatio
 from pathtemp.baselines.occupancy import occupancy
 from pathtemp.baselines.verdict import diagnose
 from pathtemp.engines.driver import carry_out
+from pathtemp.engines.met import watch_of
 from pathtemp.engines.paper.verdict import tours
 from pathtemp.engines.progress import Silent
 from pathtemp.engines.protocol import Engine, Host, Line, Schedule
@@ -158,7 +159,8 @@ class LadderEngine(Engine):
         settings = self._plan.settings
         densities = settings.chains * settings.draws * (settings.moves + 1)
         self.counts = self.counts + Counts(int(np.sum(record.gradients)), densities)
-        self.rejected = self.rejected + Rejections(zero=int(np.sum(record.rejections)), evaluations=densities)
+        lam = np.asarray(self._ladder)[np.asarray(record.rung)]
+        self.rejected = self.rejected + watch_of(self._model).met(record.rejected, lam, densities)
         self.trace = _kept(record, self._ladder)
         self.estimates = _estimates(self.trace, self.log_c, self._ladder)
         curve = self._curve()

@@ -10,7 +10,8 @@ import jax.numpy as jnp
 
 from pathtemp._types import Array, Key
 from pathtemp.kernels.hmc import acceptance, propose
-from pathtemp.paths.geometric import GeometricPath, log_density
+from pathtemp.kernels.rejected import GRADIENT, Rejected, code_at_end, point_of, summed
+from pathtemp.paths.geometric import GeometricPath, as_energies, log_density
 from pathtemp.seeds import round_key
 
 FIRST_STEP = 0.5
@@ -28,7 +29,7 @@ class LadderState(NamedTuple):
 class LadderDraws(NamedTuple):
     """Draws of one chain: theta (n, dim), rung (n,), energies (n, 2), mean acceptance (n,).
 
-    With them, for each draw, the gradients spent and the proposals without density, (n,).
+    With them, for each draw, the gradients spent (n,) and what its proposals met that is no density.
     """
 
     theta: Array
@@ -36,7 +37,7 @@ class LadderDraws(NamedTuple):
     energies: Array
     acceptance: Array
     gradients: Array
-    rejections: Array
+    rejected: Rejected
 
 
 class Moves(NamedTuple):
@@ -86,26 +87,28 @@ def sweep(
     rung = jax.random.categorical(rung_key, log_density(energies, ladder) - log_c)
     lam = ladder[rung]
 
-    def move(carry: Moving, key: Key) -> tuple[Moving, tuple[Array, Array, Array]]:
+    def move(carry: Moving, key: Key) -> tuple[Moving, tuple[Array, Array, Rejected]]:
         theta, energies, log_step, updates = carry
         momentum_key, steps_key, accept_key = jax.random.split(key, 3)
         momentum = jax.random.normal(momentum_key, theta.shape)
         steps = jax.random.randint(steps_key, (), 1, moves.leapfrogs + 1)
         end = propose(momentum, theta, _AsItIs(), lambda x: path.gradient(x, lam), jnp.exp(log_step), steps)
-        there = path.energies(end.theta)
+        values = path.values(end.theta)
+        there, code = as_energies(values), code_at_end(values, end.theta)
+        met = Rejected(code, jnp.where(code == GRADIENT, end.no_gradient, end.theta))
         proposed = log_density(there, lam)
         probability = acceptance(proposed - log_density(energies, lam) + end.kinetic_fall)
         accepted = jax.random.uniform(accept_key) < probability
         theta, energies = jnp.where(accepted, end.theta, theta), jnp.where(accepted, there, energies)
         log_step = log_step + learn * (probability - moves.target) * (1.0 + updates) ** -0.6
-        return (theta, energies, log_step, updates + learn), (probability, steps, ~jnp.isfinite(proposed))
+        return (theta, energies, log_step, updates + learn), (probability, steps, met)
 
     start = (state.theta, energies, state.log_step[rung], state.updates[rung])
     (theta, energies, log_step, updates), (probability, steps, rejected) = jax.lax.scan(
         move, start, jax.random.split(move_key, moves.number)
     )
     moved = LadderState(theta, state.log_step.at[rung].set(log_step), state.updates.at[rung].set(updates))
-    return moved, LadderDraws(theta, rung, energies, probability.mean(), steps.sum(), rejected.sum())
+    return moved, LadderDraws(theta, rung, energies, probability.mean(), steps.sum(), summed(rejected))
 
 
 Program = Callable[[Array, Array, LadderState, Array, Array], tuple[LadderState, LadderDraws]]
@@ -122,7 +125,8 @@ def adaptation(path: GeometricPath, draws: int, moves: Moves) -> Program:
             return sweep(x[0], state, path=path, ladder=ladder, log_c=log_c, moves=moves, learn=x[1])
 
         learn = (jnp.arange(draws) < draws // 2).astype(float)
-        return jax.lax.scan(one, state, (jax.random.split(key, draws), learn))
+        state, drawn = jax.lax.scan(one, state, (jax.random.split(key, draws), learn))
+        return state, drawn._replace(rejected=drawn.rejected._replace(point=point_of(drawn.rejected)))
 
     def program(
         seed: Array, index: Array, states: LadderState, ladder: Array, log_c: Array

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
+from pathtemp.api.arguments import finite_array
 from pathtemp.baselines.continuous import check_given, continuous_tempering
 from pathtemp.engines.paper.trace import PaperTrace, log_z_curve, path_nodes
 from pathtemp.errors import InputError
@@ -42,7 +41,7 @@ def log_linear_tempering(
     >>> bool(abs(fit.log_z(1.0) + 0.69) < 0.3)
     True
     """
-    if log_zeta is not None and not np.isfinite(log_zeta):
+    if log_zeta is not None and finite_array("log_zeta", log_zeta).ndim:
         raise InputError(f"log_zeta: it must be a finite guess of log z(1) - log z(0), or None, and is {log_zeta}")
     check_given(model, settings)
     _, grid = path_nodes(settings.grid)

@@ -13,6 +13,7 @@ from pathtemp.estimators.estimate import Estimate
 from pathtemp.result.run import Diagnostics, Rejections
 from pathtemp.verdict import draws as gates
 from pathtemp.verdict import travel
+from pathtemp.verdict.densities import check_met
 from pathtemp.verdict.diagnostics import AlongPath, Mixing, diagnostics
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ def diagnose(
         travel.check_acceptance(np.nan_to_num(acceptance), visits, ladder, limit=LEAST_ACCEPTANCE),
         travel.check_agreement(ends["importance"], ends["rao_blackwell"], ("importance", "Rao-Blackwell")),
         travel.check_precision(ends[update][1], limit=LARGEST_SE),
+        *check_met(rejected),
     )
     along = AlongPath(ladder, np.sqrt(square) * width, acceptance, visits)
     return diagnostics(checks, mixing, along, khat=float("nan"), tours=int(trips.sum()), ends=ends, rejected=rejected)

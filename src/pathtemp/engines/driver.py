@@ -18,15 +18,18 @@ from pathlib import Path
 from threading import Thread
 from typing import Any, Protocol
 
+import jax
+
 from pathtemp.engines.interrupts import Interrupts, Stopped
 from pathtemp.engines.progress import Progress
 from pathtemp.engines.protocol import Engine, Line, Schedule
-from pathtemp.errors import InputError
+from pathtemp.errors import InputError, SamplingError
 from pathtemp.io.persistent import persistent, restore, state_of
+from pathtemp.io.printable import printable
 from pathtemp.model.inputs import naming
 from pathtemp.model.model import Model
 from pathtemp.result.fit import Fit
-from pathtemp.result.run import Check, RoundRecord
+from pathtemp.result.run import Check, Rejections, RoundRecord
 from pathtemp.result.summary import with_error
 from pathtemp.verdict.travel import check_finished
 
@@ -37,6 +40,9 @@ ADAPT_SHARE = 0.5
 
 SPARE = 1.1
 """Rounds that must fit into what is left for one to begin: trajectories are random, so one may cost a little more."""
+
+MOST_ZEROS = 0.5
+"""Share of points without density above which it is told."""
 
 MOST_CURVES = 64
 """Records of the history that hold a curve."""
@@ -223,10 +229,13 @@ class Driver:
                 self._rounds()
         except Stopped:
             stopped = True
+        except jax.errors.JaxRuntimeError as error:
+            raise SamplingError(_failed(self._model.name, str(error), more)) from error
         finally:
             self.progress.finish()
         with self.timed("verdict"):
             fit = self.engine.fit(tuple(self.history))
+        _tell_of_zeros(self._model.name, fit.diagnostics.rejected)
         seconds = dict(self.engine.seconds)
         seconds["other"] = seconds.get("other", 0.0) + time.perf_counter() - began - (sum(seconds.values()) - before)
         checks = (*([self._unfinished()] if stopped else []), *fit.diagnostics.checks)
@@ -340,6 +349,22 @@ class Driver:
         ways = ["fit.extend"] if self.engine.extended_by else []
         ways += ["pt.resume on its checkpoint"] if self._keep is not None else []
         return check_finished(self.engine.counts.gradients, ways, limit=self.schedule.most)
+
+
+def _tell_of_zeros(name: str, rejected: Rejections) -> None:
+    """Say where most points that were tried had no density: that is no error, but most of the work is for nothing."""
+    if rejected.zero > MOST_ZEROS * max(rejected.evaluations, 1):
+        log.warning(
+            "%s: the log density was -inf at %d of %d points, %s; a base with the support of the target wastes less",
+            *(printable(name), rejected.zero, rejected.evaluations, rejected.where_zero),
+        )
+
+
+def _failed(name: str, said: str, more: str) -> str:
+    """A program that failed, in one sentence with the last line of what it said."""
+    line = [line.strip() for line in said.splitlines() if line.strip()][-1:] or ["no reason given"]
+    reason = printable(line[0])[:200]
+    return f"{printable(name)}: the run ended, as the model or what was compiled of it failed ({reason}){more}"
 
 
 def new_checkpoint(path: str | os.PathLike[str]) -> Path:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from pathtemp.api.arguments import float_array
 from pathtemp.errors import InputError
 from pathtemp.estimators.estimate import Estimate, ladder_positions, log_mean_exp
 
@@ -24,7 +25,7 @@ def annealed_importance(increments: ArrayLike, *, at: ArrayLike | None = None) -
     >>> annealed_importance(np.log([[1.0, 2.0], [3.0, 2.0]])).mean.round(4)
     array([0.    , 0.6931, 1.3863])
     """
-    steps = np.asarray(increments, dtype=np.float64)
+    steps = float_array("increments", increments)
     if steps.ndim != 2 or steps.size == 0:
         raise InputError(f"increments must have shape (trajectories, steps), and has {steps.shape}")
     if np.isnan(steps).any() or np.isposinf(steps).any():

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pathtemp._types import FloatArray
-from pathtemp.api.arguments import float_array
+from pathtemp.api.arguments import finite_array, float_array
 from pathtemp.errors import InputError
 
 IntArray = np.ndarray[tuple[int, ...], np.dtype[np.intp]]
@@ -87,7 +87,7 @@ def blocks(groups: ArrayLike, *, size: int) -> IntArray:
     >>> blocks([7, 7, 3], size=3).tolist()
     [1, 1, 0]
     """
-    labels = np.ravel(np.asarray(groups))
+    labels = np.ravel(finite_array("groups", groups))
     if labels.size != size:
         raise InputError(f"groups must have {size} values, one for each draw, and has {labels.size}")
     _, index = np.unique(labels, return_inverse=True)

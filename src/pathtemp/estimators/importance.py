@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pathtemp._types import FloatArray
+from pathtemp.api.arguments import finite_array, shown
 from pathtemp.errors import InputError
 from pathtemp.estimators.estimate import Estimate, ladder_positions, log_mean_exp, two_states, vector
 
@@ -45,6 +46,8 @@ def taylor(u: ArrayLike, step: float) -> Estimate:
     gradient = vector("u", u)
     if not np.isfinite(gradient).all():
         raise InputError("u must be finite")
+    if finite_array("step", step).ndim:
+        raise InputError(f"step: expected one number, and it is {shown(step)}")
     stderr = gradient.std(ddof=1) / np.sqrt(gradient.size) if gradient.size > 1 else np.nan
     return two_states(float(step * gradient.mean()), float(abs(step) * stderr))
 
@@ -62,6 +65,8 @@ def ladder_importance(log_ratios: Sequence[ArrayLike], *, at: ArrayLike | None =
     >>> ladder_importance([np.log([1.0, 3.0]), [0.0, 0.0]]).mean.round(4)
     array([0.    , 0.6931, 0.6931])
     """
+    if not isinstance(log_ratios, Sequence | np.ndarray):
+        raise InputError(f"log_ratios: expected a list of arrays, one for each step, and it is {shown(log_ratios)}")
     if len(log_ratios) == 0:
         raise InputError("log_ratios is empty; give one array for each step of the ladder")
     steps = np.array([log_mean_exp(vector(f"log_ratios[{j}]", r)) for j, r in enumerate(log_ratios)])

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pathtemp._types import FloatArray
-from pathtemp.api.arguments import whole_number
+from pathtemp.api.arguments import positive_number, whole_number
 from pathtemp.errors import InputError
 from pathtemp.estimators.estimate import vector
 
@@ -71,7 +71,7 @@ def khat(log_ratio: ArrayLike, *, flat: ArrayLike | None = None, r_eff: float = 
     >>> bool(0.8 < heavy.value < 1.0), heavy.passed
     (True, False)
     """
-    ratio = vector("log_ratio", log_ratio)
+    ratio, r_eff = vector("log_ratio", log_ratio), positive_number("r_eff", r_eff)
     if np.isposinf(ratio).any():
         raise InputError("log_ratio must be less than infinity; p(a) is zero at some draw")
     if flat is not None:

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
 from pathtemp._types import FloatArray
+from pathtemp.api.arguments import positive_number, whole_number
 from pathtemp.errors import InputError
 from pathtemp.estimators.estimate import IntArray, blocks, increasing, vector
 from pathtemp.estimators.isotonic import isotonic_curve
@@ -63,7 +64,7 @@ def mbar(
     >>> bool(abs(log_z[-1] + 0.5 * np.log(10.0)) < 0.12)  # six standard errors and more
     True
     """
-    nodes = _nodes(grid)
+    nodes, points, tolerance = _how(grid, points, tolerance)
     draws = path_draws(lam, delta, weights)
     fit = _fit(draws, nodes, points, tolerance)
     return draws.add_jumps(nodes, fit.curve)
@@ -102,7 +103,7 @@ def mbar_se(
     >>> bool(0.005 < se[-1] < 0.04)
     True
     """
-    nodes = _nodes(grid)
+    nodes, points, tolerance = _how(grid, points, tolerance)
     lam_ = vector("lam", lam)
     delta_ = vector("delta", delta, size=lam_.size)
     w = np.ones(lam_.size) if weights is None else vector("weights", weights, size=lam_.size)
@@ -199,6 +200,11 @@ def _influence(fit: _Fit, draws: PathDraws, nodes: FloatArray, block: IntArray, 
     at_nodes = responsibilities((fit.delta[:, None] * nodes + log_w[:, None]).T, np.zeros(1))
     curve = at_nodes @ (w / fit.weights[:, None] + p @ moved_g)
     return np.asarray(curve - curve[0])
+
+
+def _how(grid: ArrayLike, points: int, tolerance: float) -> tuple[FloatArray, int, float]:
+    """Nodes, points and tolerance, where they can be used."""
+    return _nodes(grid), whole_number("points", points, least=2), positive_number("tolerance", tolerance)
 
 
 def _nodes(grid: ArrayLike) -> FloatArray:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from pathtemp.api.arguments import shown
 from pathtemp.errors import InputError
 from pathtemp.estimators.estimate import Estimate, increasing, vector
 
@@ -28,6 +29,8 @@ def thermodynamic(ladder: ArrayLike, u: Sequence[ArrayLike]) -> Estimate:
     array([0., 1.])
     """
     rungs = increasing("ladder", ladder)
+    if not isinstance(u, Sequence | np.ndarray):
+        raise InputError(f"u: expected a list of arrays, one for each rung, and it is {shown(u)}")
     if len(u) != rungs.size:
         raise InputError(f"u must have {rungs.size} arrays, one for each rung, and has {len(u)}")
     gradients = [vector(f"u[{k}]", x) for k, x in enumerate(u)]

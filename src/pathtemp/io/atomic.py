@@ -26,6 +26,8 @@ def new_file(caller: str, path: str | os.PathLike[str]) -> Path:
         raise InputError(f"{caller}: there is no folder {printable(str(place.parent))}; make it first")
     if taken:
         raise InputError(f"{caller}: {printable(str(place))} is a folder; give the name of a file in it")
+    if place.exists() and not place.is_file():
+        raise InputError(f"{caller}: {printable(str(place))} is a device or a pipe; give the name of a file")
     return place
 
 

@@ -31,9 +31,13 @@ def place_of(path: str | os.PathLike[str]) -> Path:
     if path == "":
         raise InputError('checkpoint: its name is empty; "." is this folder')
     try:
+        if not os.fspath(path):
+            raise ValueError("it is empty")
         place = Path(os.path.realpath(path))
         os.fsencode(place)
-        return place / IN_FOLDER if place.is_dir() else place
+        place = place / IN_FOLDER if place.is_dir() else place
+        before(place).exists()  # whose name is longer
+        return place
     except (TypeError, ValueError, OSError) as error:
         reason = printable(str(error))[:60]
         raise InputError(f"checkpoint: {printable(str(path))[:60]!r} is no name of a file ({reason})") from None

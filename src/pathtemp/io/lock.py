@@ -10,6 +10,7 @@ import json
 import logging
 import os
 import socket
+import stat
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -114,6 +115,9 @@ def _acquire(place: Path) -> int | None:
             raise InputError(
                 f"checkpoint: its lock {printable(str(path))} is no file that can be opened ({error.strerror})"
             ) from error
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            os.close(descriptor)
+            raise InputError(f"checkpoint: its lock {printable(str(path))} is no ordinary file; remove it")
         if not _locked(descriptor):
             owner = _owner(descriptor)
             os.close(descriptor)

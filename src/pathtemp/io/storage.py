@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from pathtemp.api.given import as_model
+from pathtemp.api.given import as_model, check_given
 from pathtemp.errors import InputError
 from pathtemp.io.atomic import new_file, write_whole
 from pathtemp.io.codec import decode, encode
@@ -65,6 +65,8 @@ def load(path: str | os.PathLike[str], *, model: Any = None) -> Fit:
         place = Path(path)
     except TypeError:
         raise InputError(f"load: path must be the name of a file, and is a {type(path).__name__}") from None
+    if model is not None:
+        check_given(model)
     arrays = unseal(place, "fit", "load")
     try:
         fit = _fit(arrays)

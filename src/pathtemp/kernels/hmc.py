@@ -28,11 +28,23 @@ class Chart(Protocol):
 
 
 class Proposal(NamedTuple):
-    """End of a trajectory: theta (dim,), z (dim,), and the fall of kinetic energy along it."""
+    """End of a trajectory.
+
+    Parameters
+    ----------
+    theta, z
+        Where it ends, shape (dim,).
+    kinetic_fall
+        The fall of kinetic energy along it.
+    no_gradient
+        The first theta on it at which the gradient was no number, which makes all that comes after NaN; where there is
+        none, that of its start.
+    """
 
     theta: Array
     z: Array
     kinetic_fall: Array
+    no_gradient: Array
 
 
 def propose(
@@ -44,14 +56,17 @@ def propose(
     probability min(1, exp(log density at its end - log density at its start + kinetic_fall)).
     """
 
-    def body(_: int, state: tuple[Array, Array]) -> tuple[Array, Array]:
-        z, p = state
+    def body(_: int, state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+        z, p, no_gradient = state
         z = z + 0.5 * step * p
-        p = p + step * chart.adjoint(gradient(chart.forward(z)))
-        return z + 0.5 * step * p, p
+        theta = chart.forward(z)
+        slope = gradient(theta)
+        p = p + step * chart.adjoint(slope)
+        first = ~jnp.isfinite(jnp.sum(slope)) & jnp.isfinite(jnp.sum(theta))
+        return z + 0.5 * step * p, p, jnp.where(first, theta, no_gradient)
 
-    z, p = jax.lax.fori_loop(0, steps, body, (z, momentum))
-    return Proposal(chart.forward(z), z, 0.5 * (momentum @ momentum - p @ p))
+    z, p, no_gradient = jax.lax.fori_loop(0, steps, body, (z, momentum, chart.forward(z)))
+    return Proposal(chart.forward(z), z, 0.5 * (momentum @ momentum - p @ p), no_gradient)
 
 
 def acceptance(log_ratio: Array) -> Array:

@@ -13,7 +13,8 @@ import jax.numpy as jnp
 
 from pathtemp._types import Array, Key
 from pathtemp.errors import MissingExtraError
-from pathtemp.paths.geometric import GeometricPath, delta, log_density
+from pathtemp.kernels.rejected import GRADIENT, ZERO, code_of
+from pathtemp.paths.geometric import GeometricPath, as_energies, delta, log_density
 from pathtemp.paths.links import CubicLink
 from pathtemp.paths.pseudoprior import PseudoPrior
 
@@ -28,6 +29,22 @@ JointLogDensity = Callable[[Array, PseudoPrior], Array]
 """Log density of a position (dim + 1,) given log c, an argument so that a new c needs no new compilation."""
 
 
+class Met(NamedTuple):
+    """What 2n trajectories of one chain met that is no density.
+
+    Parameters
+    ----------
+    code, lam
+        One code each, and lam there, shape (2n,).
+    point
+        The worst point of all, shape (dim,).
+    """
+
+    code: Array
+    lam: Array
+    point: Array
+
+
 class Draws(NamedTuple):
     """What one chain did: n warm-up transitions, then n that are kept.
 
@@ -39,8 +56,8 @@ class Draws(NamedTuple):
         NUTS acceptance statistic of the kept transitions, shape (n,).
     gradients
         Gradient evaluations, warm-up included.
-    rejections
-        Trajectories, warm-up included, that ended where the joint density is zero or NaN.
+    met
+        What ended the trajectories, warm-up included, that came to where there is no density.
     """
 
     theta: Array
@@ -49,7 +66,7 @@ class Draws(NamedTuple):
     delta: Array
     acceptance: Array
     gradients: Array
-    rejections: Array
+    met: Met
 
 
 def position_of(theta: Array, a: Array) -> Array:
@@ -103,8 +120,7 @@ def _tempered(path: GeometricPath) -> Callable[[Array, Array], Array]:
         (base, d_base), (target, d_target) = (
             jax.value_and_grad(end)(theta) for end in (path.log_base, path.log_target)
         )
-        energies = jnp.stack([base, target])
-        energies = jnp.where(jnp.isnan(energies) | (energies == jnp.inf), -jnp.inf, energies)
+        energies = as_energies(jnp.stack([base, target]))
         d_theta = jnp.where(lam < 1, (1 - lam) * d_base, 0.0) + jnp.where(lam > 0, lam * d_target, 0.0)
         d_lam = jnp.where((lam > 0) & (lam < 1), energies[1] - energies[0], 0.0)
         return log_density(energies, lam), (d_theta, d_lam)
@@ -170,11 +186,15 @@ def run_chain(
     ((5, 2), (5,))
     """
     joint = joint_log_density(path, link)
+
+    def values(position: Array) -> Array:
+        return path.values(split(position)[0])
+
     warm_key, sample_key = jax.random.split(key)
     warm_up = blackjax.window_adaptation(
         blackjax.nuts,
         lambda x: joint(x, log_c),
-        adaptation_info_fn=lambda _state, info, _adaptation: spent_by(info),
+        adaptation_info_fn=lambda _state, info, _adaptation: spent_by(info, values),
         max_num_doublings=max_depth,
     )
     (state, tuned), warm_spent = warm_up.run(warm_key, start, draws)
@@ -188,22 +208,32 @@ def run_chain(
 
     def keep(state: Any, key: Key) -> tuple[Any, Any]:
         state, info = step(key, state)
-        return state, (state.position, info.acceptance_rate, spent_by(info))
+        return state, (state.position, info.acceptance_rate, spent_by(info, values))
 
     _, (positions, acceptance, spent) = jax.lax.scan(keep, state, jax.random.split(sample_key, draws))
     theta, a = jax.vmap(split)(positions)
+    steps, code, ends = (jnp.concatenate(parts) for parts in zip(warm_spent, spent, strict=True))
+    met_theta, met_a = jax.vmap(split)(ends)
     return Draws(
         theta,
         a,
         link(a),
         delta(jax.lax.map(path.energies, theta)),
         acceptance,
-        1 + warm_spent[0].sum() + spent[0].sum(),
-        warm_spent[1].sum() + spent[1].sum(),
+        1 + steps.sum(),
+        Met(code, link(met_a), met_theta[jnp.argmax(code)]),
     )
 
 
-def spent_by(info: Any) -> tuple[Array, Array]:
-    """Leapfrogs of a transition, and whether it met zero density: such a point ends its trajectory."""
-    ends = jnp.stack([info.trajectory_leftmost_state.logdensity, info.trajectory_rightmost_state.logdensity])
-    return info.num_integration_steps, jnp.any(~jnp.isfinite(ends))
+def spent_by(info: Any, values: Callable[[Array], Array]) -> tuple[Array, Array, Array]:
+    """Leapfrogs of a transition, the code of what ended its trajectory, and that position.
+
+    A point without density ends it. So does a gradient that is none, at the step after, whose position is NaN.
+    ``values`` are the log densities (k,) of a position as the user's functions give them.
+    """
+    left, right = info.trajectory_leftmost_state, info.trajectory_rightmost_state
+    bad_left, bad_right = (~jnp.isfinite(end.logdensity) for end in (left, right))
+    end = jnp.where(bad_right, right.position, left.position)
+    nan = jnp.isnan(jnp.sum(end))
+    code = jnp.where(nan, GRADIENT, jnp.maximum(code_of(values(end)), ZERO))
+    return info.num_integration_steps, jnp.where(bad_left | bad_right, code, 0), end

@@ -12,7 +12,8 @@ import jax.numpy as jnp
 from pathtemp._types import Array
 from pathtemp.errors import MissingExtraError
 from pathtemp.io.persistent import storable
-from pathtemp.kernels.joint_nuts import spent_by
+from pathtemp.kernels.joint_nuts import Met, spent_by
+from pathtemp.paths.geometric import as_energies
 from pathtemp.paths.margin import MarginLogQ
 from pathtemp.paths.pseudoprior import Kernels, PiecewiseLinear
 from pathtemp.seeds import round_key
@@ -51,23 +52,22 @@ class Bias:
 
 @storable
 class ChainDraws(NamedTuple):
-    """Kept draws of a chain: theta (n, dim - 1), lam, U = dlog q/dlam and acceptance (n,).
-
-    With them the gradients spent, and the transitions that met zero density, the warm-up included.
-    """
+    """Kept draws of a chain: theta (n, dim - 1), lam, U = dlog q/dlam and acceptance (n,); and the gradients spent."""
 
     theta: Array
     lam: Array
     u: Array
     acceptance: Array
     gradients: Array
-    rejections: Array
 
 
 def make_adaptation(
     log_q: MarginLogQ, bounds: tuple[float, float] | None, kept: int, max_depth: int
-) -> Callable[[Array, Array, Array, Bias], ChainDraws]:
-    """NUTS on the flat vector with the bias, for all chains: ``(seed, adaptation, starts (chains, dim), bias)``."""
+) -> Callable[[Array, Array, Array, Bias], tuple[ChainDraws, Met]]:
+    """NUTS on the flat vector with the bias, for all chains: ``(seed, adaptation, starts (chains, dim), bias)``.
+
+    The points of what is met are theta and then lam.
+    """
 
     def lam_of(b: Array) -> tuple[Array, Array]:
         """The margin of the sampled coordinate b, and the log Jacobian."""
@@ -77,11 +77,13 @@ def make_adaptation(
         jacobian = jnp.log(high - low) + jax.nn.log_sigmoid(b) + jax.nn.log_sigmoid(-b)
         return low + (high - low) * jax.nn.sigmoid(b), jacobian
 
-    def chain(key: Array, start: Array, bias: Bias) -> ChainDraws:
+    def value(position: Array) -> Array:
+        return jnp.reshape(log_q(position[:-1], lam_of(position[-1])[0]), (1,))
+
+    def chain(key: Array, start: Array, bias: Bias) -> tuple[ChainDraws, Met]:
         def joint(position: Array) -> Array:
             lam, jacobian = lam_of(position[-1])
-            value = log_q(position[:-1], lam) + bias(lam) + jacobian
-            return jnp.where(jnp.isnan(value), -jnp.inf, value)
+            return as_energies(log_q(position[:-1], lam) + bias(lam) + jacobian)
 
         theta, lam = log_q.coordinates.split(start)
         if bounds is not None:
@@ -91,7 +93,7 @@ def make_adaptation(
         warm_up = blackjax.window_adaptation(
             blackjax.nuts,
             joint,
-            adaptation_info_fn=lambda _state, info, _adaptation: spent_by(info),
+            adaptation_info_fn=lambda _state, info, _adaptation: spent_by(info, value),
             max_num_doublings=max_depth,
         )
         (state, tuned), warm_spent = warm_up.run(warm_key, jnp.append(theta, lam), kept)
@@ -99,15 +101,17 @@ def make_adaptation(
 
         def keep(state: Any, key: Array) -> tuple[Any, Any]:
             state, info = kernel(key, state, joint, tuned["step_size"], tuned["inverse_mass_matrix"], max_depth)
-            return state, (state.position, info.acceptance_rate, spent_by(info))
+            return state, (state.position, info.acceptance_rate, spent_by(info, value))
 
         _, (position, acceptance, spent) = jax.lax.scan(keep, state, jax.random.split(sample_key, kept))
         at = jax.vmap(lambda b: lam_of(b)[0])(position[:, -1])
         u = jax.vmap(jax.grad(log_q, argnums=1))(position[:, :-1], at)
-        gradients, rejections = (warm.sum() + own.sum() for warm, own in zip(warm_spent, spent, strict=True))
-        return ChainDraws(position[:, :-1], at, u, acceptance, 1 + kept + gradients, rejections)
+        steps, code, ends = (jnp.concatenate(parts) for parts in zip(warm_spent, spent, strict=True))
+        ends = ends.at[:, -1].set(jax.vmap(lambda b: lam_of(b)[0])(ends[:, -1]))
+        drawn = ChainDraws(position[:, :-1], at, u, acceptance, 1 + kept + steps.sum())
+        return drawn, Met(code, ends[:, -1], ends[jnp.argmax(code)])
 
-    def whole(seed: Array, number: Array, starts: Array, bias: Bias) -> ChainDraws:
+    def whole(seed: Array, number: Array, starts: Array, bias: Bias) -> tuple[ChainDraws, Met]:
         key = round_key(seed, number)
         return jax.vmap(chain, (0, 0, None))(jax.random.split(key, starts.shape[0]), starts, bias)
 

@@ -19,8 +19,10 @@ from pathtemp._types import Array, Key
 from pathtemp.io.persistent import storable
 from pathtemp.kernels import hmc
 from pathtemp.kernels.lam_given_theta import choose
+from pathtemp.kernels.rejected import GRADIENT, Rejected, code_at_end, point_of, rejected_at, worse
 from pathtemp.kernels.triangular import TriangularTransport
 from pathtemp.paths.function import FunctionPath
+from pathtemp.paths.geometric import as_energies
 from pathtemp.paths.links import fold, interpolate
 from pathtemp.seeds import round_key
 
@@ -104,7 +106,7 @@ class PathStep(NamedTuple):
     masses
         Conditional probabilities of the K cells of s and the two ends, shape (K + 2,).
     rejected
-        Number of evaluations without density.
+        What the evaluations met that is no density; its point is theta and then lam, shape (dim + 1,).
     """
 
     s: Array
@@ -117,7 +119,7 @@ class PathStep(NamedTuple):
     acceptance: Array
     jump: Array
     masses: Array
-    rejected: Array
+    rejected: Rejected
 
 
 def iterate(
@@ -152,8 +154,10 @@ def iterate(
         return chart.forward(z), chart.log_det()
 
     thetas, log_dets = jax.vmap(on_orbit)(positions)
-    densities = jax.vmap(lambda x, s: path.log_density(x, parameters.lam(s), args))(thetas[1:], positions[1:])
-    log_qs = jnp.concatenate([log_q[None], densities])
+    lams = jax.vmap(parameters.lam)(positions)
+    values = jax.vmap(lambda x, lam: path.value(x, lam, args))(thetas[1:], lams[1:])
+    on_lattice = rejected_at(values[:, None], jnp.column_stack([thetas, lams])[1:])
+    log_qs = jnp.concatenate([log_q[None], as_energies(values)])
     log_p = log_qs + log_dets - jax.vmap(interpolate, (None, 0))(parameters.log_c, positions)
     log_p = jnp.where(jnp.isnan(log_p) | (parameters.pinned & (jnp.arange(points) > 0)), -jnp.inf, log_p)
     probability = jax.nn.softmax(log_p)
@@ -173,13 +177,15 @@ def iterate(
     step = (0.8 + 0.4 * draw[2]) * jnp.exp(interpolate(parameters.log_step, new_s))
     momentum = jax.random.normal(key_momentum, z.shape)
     proposal = hmc.propose(momentum, z, chart, lambda x: path.gradient(x, lam, args), step, steps)
-    new_log_q = path.log_density(proposal.theta, lam, args)
+    value = path.value(proposal.theta, lam, args)
+    new_log_q, code = as_energies(value), code_at_end(value[None], proposal.theta)
+    at_end = Rejected(code, jnp.append(jnp.where(code == GRADIENT, proposal.no_gradient, proposal.theta), lam))
     probability = hmc.acceptance(new_log_q - log_q + proposal.kinetic_fall)
     accepted = draw[3] < probability
     moved = PathState(jnp.where(accepted, proposal.theta, theta), a, jnp.where(accepted, new_log_q, log_q))
-    rejected = jnp.sum(log_qs == -jnp.inf) + (new_log_q == -jnp.inf)
+    met = worse(on_lattice, at_end)
     jump = jnp.abs(new_s - s)
-    return moved, PathStep(new_s, a, u, plain, log_ratio, theta, by_theta, probability, jump, masses, rejected)
+    return moved, PathStep(new_s, a, u, plain, log_ratio, theta, by_theta, probability, jump, masses, met)
 
 
 def _bin(parameters: PathParameters, a: Array, cells: int) -> Array:
@@ -206,7 +212,7 @@ class PathRecord(NamedTuple):
     leapfrogs
         Leapfrogs of each iteration, shape (n,).
     rejected
-        Number of evaluations without density.
+        What the evaluations met that is no density: codes (n, C), and a point of each iteration (n, dim + 1).
     """
 
     s: Array
@@ -221,7 +227,7 @@ class PathRecord(NamedTuple):
     masses: Array
     jump: Array
     leapfrogs: Array
-    rejected: Array
+    rejected: Rejected
 
 
 @dataclass(frozen=True)
@@ -265,7 +271,7 @@ def make_round(
             chains, made = jax.vmap(kernel, (0, 0, None, None, None))(keys, chains, steps, spacing, parameters)
             kept = (
                 *(made.s, made.a, made.u, made.plain, made.log_ratio, made.acceptance),
-                *(made.jump, steps, made.rejected),
+                *(made.jump, steps, made.rejected.code, point_of(made.rejected)),
             )
             return (chains, masses + made.masses), (kept, (made.theta, made.gradient, made.a))
 
@@ -277,7 +283,7 @@ def make_round(
         (chains, masses), (kept, (theta, gradient, theta_a)) = jax.lax.scan(
             block, start, jnp.arange(shape.iterations).reshape(-1, THIN)
         )
-        s, a, u, plain, log_ratio, acceptance, jump, leapfrogs, rejected = (x.reshape(-1, *x.shape[2:]) for x in kept)
+        s, a, u, plain, log_ratio, acceptance, jump, leapfrogs, *met = (x.reshape(-1, *x.shape[2:]) for x in kept)
         return chains, PathRecord(
             s,
             a,
@@ -291,7 +297,7 @@ def make_round(
             masses,
             jnp.mean(jump),
             leapfrogs,
-            jnp.sum(rejected),
+            Rejected(*met),
         )
 
     return one_round

@@ -14,8 +14,11 @@ import numpy as np
 from pathtemp._types import Array, IntArray
 from pathtemp.paths.geometric import HUGE
 
-FIELD = 2**20
+FIELD = 2**15
 """Number of evaluations that a code has room for."""
+
+ZERO, NAN, GRADIENT, INFINITE = (FIELD**power for power in range(4))
+"""Codes of one point each."""
 
 
 class Rejected(NamedTuple):
@@ -24,40 +27,66 @@ class Rejected(NamedTuple):
     Parameters
     ----------
     code
-        Number of points with -inf, plus ``FIELD`` times those with NaN, plus ``FIELD``**2 times those with +inf.
+        Number of points with -inf, plus ``NAN`` times those with NaN, plus ``GRADIENT`` times the trajectories on which
+        a gradient was no number, plus ``INFINITE`` times the points with +inf.
     point
-        A theta (dim,) with +inf; any where there is none.
+        A point with the largest code; any where there is none.
     """
 
     code: Array
     point: Array
 
 
+class Kinds(NamedTuple):
+    """Numbers of points of each kind."""
+
+    zero: IntArray
+    nan: IntArray
+    gradient: IntArray
+    infinite: IntArray
+
+
 def code_of(values: Array) -> Array:
-    """The codes of log densities (..., 2), each of one point.
+    """The codes of log densities (..., k) of one point each: k = 2 for base and target, 1 for one density.
 
     >>> values = jnp.array([[0.0, 1.0], [0.0, -jnp.inf], [jnp.nan, -jnp.inf], [0.0, 1e31]])
-    >>> [x.tolist() for x in kinds(code_of(values))]
-    [[0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]]
+    >>> kinds(code_of(values)).nan.tolist(), kinds(code_of(values)).infinite.tolist()
+    ([0, 0, 1, 0], [0, 0, 0, 1])
     """
-    base, target = values[..., 0], values[..., 1]
-    infinite, nan = (base > HUGE) | (target > HUGE), jnp.isnan(base) | jnp.isnan(target)
-    zero = (base == -jnp.inf) | (target == -jnp.inf)
-    return jnp.where(infinite, FIELD**2, jnp.where(nan, FIELD, jnp.where(zero, 1, 0)))
+    infinite, nan, zero = (jnp.any(x, axis=-1) for x in (values > HUGE, jnp.isnan(values), values == -jnp.inf))
+    return jnp.where(infinite, INFINITE, jnp.where(nan, NAN, jnp.where(zero, ZERO, 0)))
 
 
-def rejected_at(values: Array, theta: Array) -> Rejected:
-    """Of the log densities (n, 2) of points (n, dim)."""
-    code = code_of(values)
-    return Rejected(jnp.sum(code), theta[jnp.argmax(code)])
+def code_at_end(values: Array, theta: Array) -> Array:
+    """The code of the end of a trajectory, theta (dim,) with log densities (k,): a NaN gradient makes theta NaN.
+
+    >>> int(code_at_end(jnp.array([jnp.nan]), jnp.array([0.0, jnp.nan]))) == GRADIENT
+    True
+    """
+    return jnp.where(jnp.isnan(jnp.sum(theta)), GRADIENT, code_of(values))
+
+
+def rejected_at(values: Array, points: Array) -> Rejected:
+    """Of the log densities (n, k) of points (n, dim)."""
+    return summed(Rejected(code_of(values), points))
+
+
+def summed(rejected: Rejected) -> Rejected:
+    """Codes (n,) and points (n, dim) as one."""
+    return Rejected(jnp.sum(rejected.code), point_of(rejected))
+
+
+def worse(one: Rejected, other: Rejected) -> Rejected:
+    """The two together, each with one code."""
+    return Rejected(one.code + other.code, jnp.where(other.code > one.code, other.point, one.point))
 
 
 def point_of(rejected: Rejected) -> Array:
-    """A point with +inf of codes (n,) and points (n, dim), where there is one."""
+    """The worst point of codes (n,) and points (n, dim)."""
     return rejected.point[jnp.argmax(rejected.code)]
 
 
-def kinds(code: Any) -> tuple[IntArray, IntArray, IntArray]:
-    """Numbers of points with -inf, NaN and +inf, on the host."""
+def kinds(code: Any) -> Kinds:
+    """Numbers of points of each kind, on the host."""
     whole = np.asarray(code, np.int64)
-    return whole % FIELD, whole // FIELD % FIELD, whole // FIELD**2
+    return Kinds(whole % NAN, whole // NAN % FIELD, whole // GRADIENT % FIELD, whole // INFINITE)

@@ -13,7 +13,7 @@ from pathtemp._types import FloatArray, LogDensity
 from pathtemp.errors import InfiniteDensity, InputError
 from pathtemp.io.printable import printable
 from pathtemp.model.bases import Automatic
-from pathtemp.model.evaluate import energies_of, exact_draws, values_of
+from pathtemp.model.evaluate import BLOCK, energies_of, exact_draws, values_of
 from pathtemp.model.model import Model
 from pathtemp.paths.geometric import GeometricPath
 from pathtemp.result.draws import draws_dataset
@@ -33,7 +33,10 @@ UNTRACEABLE = (
 """What JAX raises where a function asks for the value of what is traced."""
 
 WIDEST = 1e60
-"""Largest spread of the starts and largest log density, and one over the smallest spread: fourth powers are numbers."""
+"""Largest spread of the starts, and one over the smallest: fourth powers are numbers."""
+
+LARGEST = 1e20
+"""Largest log density at the starts: differences of larger ones have no digits left."""
 
 FAR = 1e4
 """How far out, in units of the starts' spread, the base must have begun to fall off like a proper density."""
@@ -78,17 +81,19 @@ def naming(model: Model, *, more: str = "") -> Iterator[None]:
     try:
         yield
     except InfiniteDensity as met:
-        raise InfiniteDensity(met.theta, met.values, _in_words(model, met.theta), more) from None
+        words = in_words(model, met.theta, met.lam)
+        raise InfiniteDensity(met.theta, met.values, words, more, lam=met.lam) from None
 
 
-def _in_words(model: Model, theta: FloatArray) -> str:
-    """A point by the names of its parameters, the first few of them."""
+def in_words(model: Model, theta: FloatArray, lam: float | None = None) -> str:
+    """A point by the names of its parameters, the first few of them, and its place on the path where that matters."""
     parts = []
     for name, value in list(model.draws(theta[None]).items())[:MOST_NAMES]:
         numbers = [f"{x:.4g}" for x in np.ravel(value)[:MOST_NAMES]]
         inside = ", ".join(numbers) + (", ..." if np.size(value) > MOST_NAMES else "")
         parts.append(f"{printable(name)} = {inside if np.size(value) == 1 else f'[{inside}]'}")
-    return ", ".join(parts) + (", ..." if len(model.layout.shapes) > MOST_NAMES else "")
+    more = ", ..." if len(model.layout.shapes) > MOST_NAMES else ""
+    return ", ".join(parts) + more + ("" if lam is None else f", lam = {lam:.4g}")
 
 
 def starts(model: Model, *, count: int, seed: int) -> FloatArray:
@@ -111,9 +116,10 @@ def _check_scale(model: Model, theta: FloatArray) -> None:
     beyond = ~((spread > 1 / WIDEST) & (spread < WIDEST))
     if len(theta) > 1 and beyond.any():
         index = int(np.flatnonzero(beyond)[0])
+        name = printable(coordinate_name(model, index))
         raise InputError(
-            f"base: its draws of {printable(_name(model, index))} have a spread of {spread[index]:.3g}; rescale the "
-            f"parameters, so that it lies between {1 / WIDEST:.0e} and {WIDEST:.0e}"
+            f"base: its draws of {name} have a spread of {spread[index]:.3g}; rescale the parameters, so that it lies "
+            f"between {1 / WIDEST:.0e} and {WIDEST:.0e}"
         )
 
 
@@ -123,10 +129,24 @@ def check_size(name: str, log_density: FloatArray) -> None:
     >>> check_size("target", np.array([-3.0, -np.inf]))
     """
     highest = np.max(log_density[np.isfinite(log_density)], initial=-np.inf)
-    if np.isfinite(highest) and abs(highest) > WIDEST:
+    if np.isfinite(highest) and abs(highest) > LARGEST:
         raise InputError(
             f"{name}: the log density is {highest:.3g} at best among the starts; rescale it, or leave out a constant, "
-            f"so that it is below {WIDEST:.0e} in size"
+            f"so that it is below {LARGEST:.0e} in size"
+        )
+
+
+def check_repeatable(name: str, once: FloatArray, again: FloatArray) -> None:
+    """Raise where log densities of the same points were not the same twice.
+
+    >>> check_repeatable("target", np.array([-1.0, -np.inf]), np.array([-1.0, -np.inf]))
+    """
+    differs = ~np.isclose(once, again, rtol=1e-9, atol=1e-9, equal_nan=True)
+    if differs.any():
+        pair = f"{once[differs][0]:.6g}, then {again[differs][0]:.6g}"
+        raise InputError(
+            f"{name}: the log density gave different numbers at the same point ({pair}); it must be a function of the "
+            "parameters alone, neither random nor changed by having been called"
         )
 
 
@@ -160,6 +180,7 @@ def _checked(model: Model, theta: FloatArray, path: GeometricPath) -> FloatArray
         )
     check_size("base", energies[:, 0])
     check_size("target", energies[:, 1])
+    check_repeatable("target", energies[:BLOCK], energies_of(path, theta[:BLOCK]))
     # Names, dims and coords that do not fit are found now, not when the draws are there.
     draws_dataset(model, theta[None, np.flatnonzero(target_ok)[:1]])
     if not exact:
@@ -220,7 +241,7 @@ def _check_proper(model: Model, theta: FloatArray, path: GeometricPath) -> None:
     if improper[: len(axes)].any():
         index = int(np.flatnonzero(improper[: len(axes)])[0]) % model.dim
         raise InputError(
-            f"base: its density does not fall off in {_name(model, index)}, so it cannot be normalised; "
+            f"base: its density does not fall off in {coordinate_name(model, index)}, so it cannot be normalised; "
             "give every parameter a proper distribution"
         )
     if improper.any():
@@ -240,7 +261,7 @@ def _check_support(theta: FloatArray, path: GeometricPath) -> None:
         )
 
 
-def _name(model: Model, index: int) -> str:
+def coordinate_name(model: Model, index: int) -> str:
     """Name of one flat coordinate, such as ``theta[3]``."""
     for name, shape in model.layout.shapes.items():
         size = int(np.prod(shape))

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pathtemp._types import Array, FloatArray
+from pathtemp.api.arguments import a_kind_of, shown
 from pathtemp.errors import InputError
 from pathtemp.model.transforms import Transform, invert
 
@@ -48,6 +49,10 @@ class Layout:
     first_index: int = 0
 
     def __post_init__(self) -> None:
+        a_kind_of("transforms", self.transforms, Mapping, "a dict of transforms by name")
+        for name, transform in self.transforms.items():
+            if not all(hasattr(transform, part) for part in ("__call__", "log_abs_det_jacobian")):
+                raise InputError(f"transforms: that of {name!r} is no transform, but {shown(transform)}")
         unknown = set(self.transforms) - set(self.shapes)
         if unknown:
             raise InputError(f"transforms names {sorted(unknown)}, which shapes does not have")

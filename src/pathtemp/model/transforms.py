@@ -13,6 +13,8 @@ import jax
 import jax.numpy as jnp
 
 from pathtemp._types import Array
+from pathtemp.api.arguments import finite_array, shown
+from pathtemp.errors import InputError
 
 
 @runtime_checkable
@@ -59,6 +61,13 @@ class Interval:
 
     low: float = 0.0
     high: float = 1.0
+
+    def __post_init__(self) -> None:
+        for name in ("low", "high"):
+            if finite_array(name, getattr(self, name)).ndim:
+                raise InputError(f"{name}: expected one number, and it is {shown(getattr(self, name))}")
+        if not self.low < self.high:
+            raise InputError(f"low: it must be below high, and they are {self.low!r} and {self.high!r}")
 
     def __call__(self, x: Array) -> Array:
         """Scaled logistic of ``x``."""

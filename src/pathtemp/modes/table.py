@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from pathtemp._types import FloatArray, IntArray
+from pathtemp.api.arguments import positive_number
+from pathtemp.api.arguments import share as check_share
 from pathtemp.errors import InputError
 from pathtemp.modes.power import Power
 
@@ -89,10 +91,9 @@ class Modes:
         draws might have found it as well. The planted mode is elliptical: where the known modes are bent, others like
         them have smaller basins, and this is too high.
         """
-        if not 0.0 < width <= 1.0:
+        if positive_number("width", width) > 1.0:
             raise InputError(f"width: it must be above 0 and at most 1, and is {width!r}")
-        if not 0.0 < share < 1.0:
-            raise InputError(f"share: it must lie between 0 and 1, and is {share!r}")
+        check_share("share", share)
         return float("nan") if self.noticed is None else self.noticed(width=width, share=share)
 
     @property

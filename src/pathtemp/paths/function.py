@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from pathtemp._types import Array
+from pathtemp.paths.geometric import as_energies
 
 LogPath = Callable[..., Array]
 """Log density of one point at one lam: ``(theta (dim,), lam (), *args) -> ()``."""
@@ -29,8 +30,11 @@ class FunctionPath:
 
     def log_density(self, theta: Array, lam: Array, args: tuple[Any, ...]) -> Array:
         """Log q; NaN and +inf count as zero density."""
-        value = self.log_q(theta, lam, *args)
-        return jnp.where(jnp.isnan(value) | (value == jnp.inf), -jnp.inf, value)
+        return as_energies(self.value(theta, lam, args))
+
+    def value(self, theta: Array, lam: Array, args: tuple[Any, ...]) -> Array:
+        """Log q as the function gives it."""
+        return jnp.asarray(self.log_q(theta, lam, *args))
 
     def gradient(self, theta: Array, lam: Array, args: tuple[Any, ...]) -> Array:
         """Derivative by theta, shape (dim,)."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 
-from pathtemp._types import Array, LogDensity
+from pathtemp._types import Array, HostArray, LogDensity
 
 LOG_ZERO = -1e30
 """Stands for log 0 in differences: far below any log density, yet finite, so that lam * LOG_ZERO is never NaN."""
@@ -43,7 +43,7 @@ class GeometricPath:
         return jnp.where(lam < 1, (1 - lam) * base, 0.0) + jnp.where(lam > 0, lam * target, 0.0)
 
 
-def as_energies(values: Array) -> Array:
+def as_energies(values: HostArray) -> Array:
     """Log densities of any shape with NaN and +inf as zero density, which callers count and report."""
     return jnp.where(jnp.isnan(values) | (values > HUGE), -jnp.inf, values)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pathtemp.api.arguments import shown
+from pathtemp.errors import InputError
 from pathtemp.io.printable import printable
 from pathtemp.plots.chosen import chosen, scalars
 from pathtemp.plots.path import Curve, joint_path, log_z, marginal_a
@@ -56,6 +58,8 @@ def plot(
 @of_fit
 def diagnose(fit: Fit, *, exact: Curve | None = None) -> Figure:
     """The figure for when something is wrong: the marginal of a, log z by round, hardness and acceptance."""
+    if not (exact is None or callable(exact)):
+        raise InputError(f"exact: expected a function of lam, and it is {shown(exact)}")
     figure, panels = _four(fit)
     marginal_a(fit, panels[0, 0])
     history(fit, panels[0, 1], exact=None if exact is None else float(exact(fit.log_z.lam)[-1]))

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pathtemp._types import FloatArray
-from pathtemp.api.arguments import finite_array, whole_number
+from pathtemp.api.arguments import finite_array, shown, whole_number
+from pathtemp.errors import InputError
 from pathtemp.plots.arc import along
 from pathtemp.plots.style import ALARM, BASE, BETWEEN, DASHES, ESTIMATE, TARGET, axes, empty, ink, of_fit, title, veil
 from pathtemp.result import hardness as hard
@@ -37,8 +38,8 @@ def history(fit: Fit, ax: Axes | None = None, *, exact: float | None = None) -> 
     The range holds the rounds after adaptation with their errors, but for errors ten times the smallest. What lies
     outside, a round or the end of a bar, is marked at the edge by a hollow triangle.
     """
-    if exact is not None:
-        finite_array("exact", exact)
+    if exact is not None and finite_array("exact", exact).ndim:
+        raise InputError(f"exact: expected one number, and it is {shown(exact)}")
     ax = axes(ax)
     # A look for modes makes no estimate.
     records = [r for r in fit.history if np.isfinite(r.log_z) and r.phase != "modes"]

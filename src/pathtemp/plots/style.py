@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
@@ -10,6 +11,7 @@ import numpy as np
 
 from pathtemp._types import FloatArray
 from pathtemp.api.arguments import shown
+from pathtemp.api.arguments import text as check_text
 from pathtemp.errors import InputError, MissingExtraError
 
 if TYPE_CHECKING:
@@ -70,16 +72,32 @@ def veil(alpha: float) -> float:
 
 def of_fit(draw: Callable[P, Drawn]) -> Callable[P, Drawn]:
     """A plot of a fit, in the style of this package; it says so where it is given something else."""
+    signature = inspect.signature(draw)
 
     @functools.wraps(draw)
     def checked(*args: P.args, **kwargs: P.kwargs) -> Drawn:
-        fit = args[0] if args else kwargs.get("fit")
+        given = signature.bind(*args, **kwargs)
+        fit = given.arguments["fit"]
         if not hasattr(fit, "posterior"):
             raise InputError(f"fit: it must be a fit, as pt.temper gives, and is {shown(fit)}")
+        for name, value in given.arguments.items():
+            check_option(name, value)
         with pyplot().rc_context(RC):
             return draw(*args, **kwargs)
 
     return checked
+
+
+def check_option(name: str, value: object) -> None:
+    """Raise where an option that several plots have is of a type that none of them takes."""
+    if value is None:
+        return
+    if name == "ax" and not hasattr(value, "set_title"):
+        raise InputError(f"ax: it must be the axes of a figure of matplotlib, and is {shown(value)}")
+    if name == "label":
+        check_text(name, value)
+    if name.endswith("density") and not callable(value):
+        raise InputError(f"{name}: expected a function of an array of values, and it is {shown(value)}")
 
 
 def axes(ax: Axes | None) -> Axes:

@@ -16,6 +16,7 @@ import xarray as xr
 
 from pathtemp._types import FloatArray
 from pathtemp.api.arguments import positive_number, whole_number, yes_or_no
+from pathtemp.api.given import check_given
 from pathtemp.errors import InputError
 from pathtemp.io.printable import printable
 from pathtemp.model.model import Model
@@ -184,6 +185,8 @@ class Fit:
         check_more(draws, budget)
         if draws is None and budget is None:
             raise InputError("extend: give budget= in gradient evaluations, or draws= for each chain, or both")
+        if model is not None:
+            check_given(model)
         return self._going_on(model).extend(draws=draws, budget=budget)
 
     def _going_on(self, model: Any) -> Continuing:

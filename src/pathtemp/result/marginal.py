@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from scipy.interpolate import CubicHermiteSpline, CubicSpline
 
 from pathtemp._types import FloatArray
-from pathtemp.api.arguments import finite_array, shown, whole_number
+from pathtemp.api.arguments import finite_array, positive_number, shown, whole_number
 from pathtemp.errors import InputError
 
 FINE = 16
@@ -147,6 +147,7 @@ class Marginal:
 
     def scaled(self, factor: float) -> Marginal:
         """The same with the error of log p multiplied: for estimates that came from fewer draws than they seem."""
+        factor = positive_number("factor", factor)
         return replace(self, without=self.log_p + factor * (self.without - self.log_p))
 
     @cached_property

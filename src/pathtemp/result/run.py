@@ -20,6 +20,10 @@ class Counts:
         return Counts(self.gradients + other.gradients, self.densities + other.densities)
 
 
+NOWHERE = (float("inf"), float("-inf"))
+"""Lowest and highest lam of nothing."""
+
+
 @dataclass(frozen=True)
 class Rejections:
     """Points of the path at which a log density was no number, which count as zero density.
@@ -31,26 +35,38 @@ class Rejections:
     evaluations
         Points in all.
     nan_lam
-        Lowest and highest lam of the chains that met NaN; (inf, -inf) where none did.
+        Lowest and highest lam of the chains that met NaN; (inf, -inf) where that is not known, or none did.
+    zero_lam
+        The same of -inf.
+    gradient
+        Trajectories that ended because a gradient was no number where the log density is finite.
+    gradient_at
+        One such point in words, and the log density there; empty where it is not known.
     """
 
     zero: int = 0
     nan: int = 0
     evaluations: int = 0
-    nan_lam: tuple[float, float] = (float("inf"), float("-inf"))
+    nan_lam: tuple[float, float] = NOWHERE
+    zero_lam: tuple[float, float] = NOWHERE
+    gradient: int = 0
+    gradient_at: str = ""
 
     def __add__(self, other: Rejections) -> Rejections:
         return Rejections(
             self.zero + other.zero,
             self.nan + other.nan,
             self.evaluations + other.evaluations,
-            (min(self.nan_lam[0], other.nan_lam[0]), max(self.nan_lam[1], other.nan_lam[1])),
+            _both(self.nan_lam, other.nan_lam),
+            _both(self.zero_lam, other.zero_lam),
+            self.gradient + other.gradient,
+            self.gradient_at or other.gradient_at,
         )
 
     @property
     def total(self) -> int:
-        """Points with either."""
-        return self.zero + self.nan
+        """Points with any of it."""
+        return self.zero + self.nan + self.gradient
 
     @property
     def where_nan(self) -> str:
@@ -59,8 +75,23 @@ class Rejections:
         >>> Rejections(0, 3, 100, (0.0, 0.25)).where_nan, Rejections(0, 1, 100, (1.0, 1.0)).where_nan
         ('at lam between 0 and 0.25', 'at lam = 1')
         """
-        low, high = self.nan_lam
-        return f"at lam = {low:.3g}" if low == high else f"at lam between {low:.3g} and {high:.3g}"
+        return _place(self.nan_lam)
+
+    @property
+    def where_zero(self) -> str:
+        """Where on the path -inf was met, in words."""
+        return _place(self.zero_lam)
+
+
+def _both(one: tuple[float, float], other: tuple[float, float]) -> tuple[float, float]:
+    return (min(one[0], other[0]), max(one[1], other[1]))
+
+
+def _place(ends: tuple[float, float]) -> str:
+    low, high = ends
+    if low > high:
+        return "before the first round"
+    return f"at lam = {low:.3g}" if low == high else f"at lam between {low:.3g} and {high:.3g}"
 
 
 @dataclass(frozen=True)

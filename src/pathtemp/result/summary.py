@@ -12,12 +12,13 @@ import numpy as np
 import pandas as pd  # type: ignore[import-untyped]
 import xarray as xr
 
+from pathtemp.api.arguments import shown
 from pathtemp.api.environment import check_docstrings
 from pathtemp.errors import InputError
 from pathtemp.io.printable import printable, printable_lines
 from pathtemp.result.draws import SAMPLE_DIMS, shown_name, stored_name
 from pathtemp.result.hardness import hardness
-from pathtemp.result.run import Diagnostics
+from pathtemp.result.run import NOWHERE, Diagnostics
 
 if TYPE_CHECKING:
     from pathtemp.result.fit import Fit
@@ -119,6 +120,8 @@ def chosen(posterior: xr.Dataset, var_names: Sequence[str] | None) -> xr.Dataset
     """The variables with these names, in their order; all where None."""
     if var_names is None:
         return posterior
+    if not isinstance(var_names, str | Sequence):
+        raise InputError(f"var_names: expected the names of variables, and it is {shown(var_names)}")
     names = [var_names] if isinstance(var_names, str) else list(var_names)
     stored = [stored_name(posterior, str(name)) for name in names]
     for name, place in zip(names, stored, strict=True):
@@ -211,8 +214,11 @@ def _rejections(diagnostics: Diagnostics) -> str:
     """How many evaluations gave no density, and of which kind."""
     rejected = diagnostics.rejected
     of = f" of {rejected.evaluations:,}" if rejected.evaluations else ""
-    nan = f"; NaN at {rejected.nan:,} of them, {rejected.where_nan}" if rejected.nan else ""
-    return f"{diagnostics.rejections:,}{of}{nan}"
+    parts = [f"{diagnostics.rejections:,}{of}"]
+    parts += [f"NaN at {rejected.nan:,} of them, {rejected.where_nan}"] if rejected.nan else []
+    parts += [f"-inf at {rejected.zero:,}, {rejected.where_zero}"] if rejected.zero_lam != NOWHERE else []
+    parts += [f"NaN gradients at {rejected.gradient:,}"] if rejected.gradient else []
+    return "; ".join(parts)
 
 
 def _hardest(diagnostics: Diagnostics) -> str:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from pathtemp._types import FloatArray, IntArray
-from pathtemp.result.run import Check, Rejections
+from pathtemp.result.run import Check
 from pathtemp.verdict.registry import MORE, gate, judged
 
 MOST_JUDGED = 65_536
@@ -218,24 +218,6 @@ def check_base(rhat: float, *, limit: float = 1.1) -> Check:
         "sampled, or a simpler one, or a larger budget."
     )
     return judged("base", rhat, limit, passed, message)
-
-
-@gate(
-    "NaN",
-    question="Were the densities numbers nearly everywhere?",
-    holds="the log densities were NaN at a share of {limit:g} of the points at most (only there where some were)",
-    advice="mend the density, or let it return -inf where it is zero",
-    lasts=True,
-)
-def check_nan(rejected: Rejections, *, limit: float = 1e-3) -> Check:
-    """The log densities were numbers, or -inf, almost everywhere."""
-    share = rejected.nan / max(rejected.evaluations, 1)
-    message = (
-        f"The log density was NaN at {rejected.nan:,} of {rejected.evaluations:,} points ({100 * share:.2g}%), "
-        f"{rejected.where_nan}: such points count as zero density, and what mass they should hold is missing; mend the "
-        "density, or let it return -inf where it is zero."
-    )
-    return judged("NaN", share, limit, share <= limit, message)
 
 
 @gate(

@@ -13,7 +13,7 @@ from pathtemp.result.run import Check
 MORE = "run longer (a larger budget)"
 """What most gates advise first."""
 
-HOMES = ("pathtemp.verdict.travel", "pathtemp.verdict.draws", "pathtemp.verdict.modes")
+HOMES = tuple(f"pathtemp.verdict.{name}" for name in ("travel", "draws", "densities", "modes"))
 """Modules that hold gates."""
 
 Function = TypeVar("Function", bound=Callable[..., Check])

@@ -21,7 +21,7 @@ from pathtemp._types import Array, FloatArray, IntArray
 from pathtemp.engines.default.transport import fit_transport, median_spread, shrink_scales
 from pathtemp.io.persistent import storable
 from pathtemp.kernels import hmc
-from pathtemp.kernels.rejected import Rejected, code_of, point_of
+from pathtemp.kernels.rejected import GRADIENT, Rejected, code_at_end, point_of
 from pathtemp.kernels.spread import held_copied, held_spread, on_device
 from pathtemp.kernels.transport import AffineMap, Transport
 from pathtemp.kernels.transported_hmc import jitter
@@ -117,11 +117,12 @@ def make_moves(path: GeometricPath, shape: MovesShape) -> Callable[..., Any]:
                 ratio = log_density(proposed, lam) - log_density(energies, lam) + proposal.kinetic_fall
                 probability = hmc.acceptance(ratio)
                 accepted = u[1] < probability
+                code = code_at_end(values, proposal.theta)
                 return (
                     jnp.where(accepted, proposal.theta, theta),
                     jnp.where(accepted, proposed, energies),
                     probability,
-                    Rejected(code_of(values), proposal.theta),
+                    Rejected(code, jnp.where(code == GRADIENT, proposal.no_gradient, proposal.theta)),
                 )
 
             particles = (indices, theta, energies)

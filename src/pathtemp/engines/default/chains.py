@@ -25,12 +25,12 @@ from pathtemp.engines.default.learner import (
     with_leg_steps,
 )
 from pathtemp.engines.default.transport import FULL_DIM
-from pathtemp.errors import InfiniteDensity
+from pathtemp.engines.met import Place, Watch
 from pathtemp.estimators.tours import Estimates, Masses, against_whole_base, rao_blackwell
 from pathtemp.io.persistent import persistent
 from pathtemp.kernels.compilation import begin_compiling, compiled_once
 from pathtemp.kernels.legs import Legs
-from pathtemp.kernels.rejected import Rejected, kinds
+from pathtemp.kernels.rejected import Rejected
 from pathtemp.kernels.rounds import (
     Record,
     RoundShape,
@@ -207,8 +207,7 @@ class Chains:
         def moves(*given: Any) -> Any:
             where = spread(given[2:4], self.devices)
             *moved, rejected = compiled(*given[:2], *where, *copied(given[4:], self.devices))
-            lam = np.broadcast_to(given[4], rejected.code.shape)
-            self._met(jax.device_get(rejected), lam, shape.moves * len(theta))
+            self._met(jax.device_get(rejected), np.asarray(given[4]), shape.moves * len(theta))
             return moved
 
         return moves
@@ -279,13 +278,8 @@ class Chains:
 
     def _met(self, rejected: Rejected, lam: FloatArray, evaluations: int) -> None:
         """Count the points without density among so many, of chains at ``lam`` (n, C); +inf is an error."""
-        zero, nan, infinite = kinds(rejected.code)
-        if infinite.any():
-            point = np.asarray(rejected.point)[int(np.argmax(infinite.any(axis=1)))]
-            raise InfiniteDensity(point, np.asarray(self.path.values(jnp.asarray(point))))
-        at = lam[nan > 0]
-        ends = (float(at.min(initial=np.inf)), float(at.max(initial=-np.inf)))
-        self.rejected = self.rejected + Rejections(int(zero.sum()), int(nan.sum()), evaluations, ends)
+        watch = Watch(self.model, lambda point: Place(point, np.asarray(self.path.values(jnp.asarray(point)))))
+        self.rejected = self.rejected + watch.met(rejected, lam, evaluations)
 
     @property
     def round_gradients(self) -> float:

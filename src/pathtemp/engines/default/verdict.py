@@ -14,7 +14,8 @@ from pathtemp.engines.default.trace import Trace
 from pathtemp.estimators.mbar import mbar, mbar_se
 from pathtemp.estimators.tours import TargetVisits
 from pathtemp.kernels.kept import Kept
-from pathtemp.model.evaluate import energies_of, exact_draws
+from pathtemp.model.evaluate import energies_of, exact_draws, values_of
+from pathtemp.model.inputs import coordinate_name
 from pathtemp.model.model import Model
 from pathtemp.paths.geometric import GeometricPath
 from pathtemp.paths.links import thermodynamic_length
@@ -25,7 +26,14 @@ from pathtemp.seeds import Draws
 from pathtemp.settings import Settings
 from pathtemp.verdict import draws as gates
 from pathtemp.verdict import travel
+from pathtemp.verdict.densities import check_met, check_normalisable
 from pathtemp.verdict.diagnostics import AlongPath, Mixing, diagnostics
+
+RADII = (5.0, 50.0, 500.0)
+"""Distances from the middle of the target draws, in standard deviations, at which a tail is looked at."""
+
+MOST_RAYS = 64
+"""Coordinates along which it is."""
 
 MBAR_POINTS = 20_000
 """Draws from which the second estimate of log z is made."""
@@ -183,6 +191,8 @@ def judge(frozen: Frozen, history: tuple[RoundRecord, ...]) -> Run:
         travel.check_agreement(first, frozen.second, ("Rao-Blackwell", "MBAR")),
         travel.check_precision(first[1]),
     ]
+    if not all(check.passed for check in checks):
+        checks = [*_normalisable(frozen, draws.flat), *checks]
     return Run(
         target=draws.theta,
         base=frozen.base_draws((len(draws.theta), max(draws.theta.shape[1], 1))),
@@ -233,9 +243,25 @@ def _draws_gates(frozen: Frozen, draws: Grouped, final: FloatArray) -> list[Chec
     ]
     if frozen.model.sample_base is None:
         checks.append(gates.check_base(frozen.base_rhat))
-    if frozen.rejected.nan:
-        checks.append(gates.check_nan(frozen.rejected))
-    return checks
+    return [*checks, *check_met(frozen.rejected)]
+
+
+def _normalisable(frozen: Frozen, theta: FloatArray) -> list[Check]:
+    """The gate on tails that do not fall off, of the coordinates of target draws (n, dim); none without."""
+    if len(theta) < 2:
+        return []
+    dim = min(theta.shape[1], MOST_RAYS)
+    centre, spread = np.median(theta, axis=0), theta.std(axis=0)
+    rays = np.concatenate([np.diag(spread)[:dim], -np.diag(spread)[:dim]])
+    path = GeometricPath(frozen.model.log_base, frozen.model.log_target)
+    # At three distances, so that a mode that lies on a ray is no tail.
+    values = np.stack([values_of(path, centre + radius * rays)[:, 1] for radius in RADII])
+    values = np.where(np.isnan(values), -np.inf, values)
+    with np.errstate(invalid="ignore"):
+        slopes = -np.diff(values, axis=0) / np.diff(np.log(RADII))[:, None]
+    slope = np.where(np.isneginf(values[1:]), np.inf, np.nan_to_num(slopes, nan=-np.inf)).max(axis=0)
+    worst = int(np.argmin(slope))
+    return [check_normalisable(float(slope[worst]), coordinate_name(frozen.model, worst % dim))]
 
 
 def _along_path(frozen: Frozen) -> AlongPath:

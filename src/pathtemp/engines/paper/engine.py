@@ -13,12 +13,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from pathtemp._types import Array, Key, Sampler
+from pathtemp.engines.met import watch_of
 from pathtemp.engines.paper.trace import LINK, PaperTrace, importance_curve, log_z_curve, marginal_khat, path_nodes
 from pathtemp.engines.paper.verdict import diagnose, tours
 from pathtemp.engines.protocol import Engine, Host, Line, Schedule
 from pathtemp.errors import InputError
 from pathtemp.io.persistent import persistent, storable
 from pathtemp.kernels.joint_nuts import Draws, joint_log_density, position_of, run_chain
+from pathtemp.kernels.rejected import Rejected
 from pathtemp.model.evaluate import agree, energies_of
 from pathtemp.model.model import Model
 from pathtemp.paths.geometric import GeometricPath
@@ -84,6 +86,7 @@ class PaperEngine(Engine):
         self, model: Model, plan: PaperPlan, *, estimate: Rule | None = None, prior: NextPrior | None = None
     ) -> None:
         self._model, self._plan = model, plan
+        self._watch = watch_of(model)
         self._estimate = estimate or self._path_sampled
         self._prior = prior or self._kernels
         self.traces: list[PaperTrace] = []
@@ -124,8 +127,9 @@ class PaperEngine(Engine):
         trace = PaperTrace.of(record)
         self.traces.append(trace)
         steps = int(record.gradients.sum())
-        self.counts = self.counts + Counts(steps, settings.chains * (self._kept + STARTS))
-        self.rejected = self.rejected + Rejections(zero=int(record.rejections.sum()), evaluations=steps)
+        self.counts = self.counts + Counts(steps, settings.chains * (3 * self._kept + STARTS))
+        met = record.met
+        self.rejected = self.rejected + self._watch.met(Rejected(met.code, met.point), np.asarray(met.lam), steps)
         self.curve = self._estimate(self.traces, self.log_c)
         self.khat = marginal_khat(trace, self.log_c, settings.grid).value
         self.settled = settings.stop and self.khat < settings.khat and not _stuck(trace)
@@ -218,7 +222,8 @@ def compile_adaptation(model: Model, settings: PaperSettings, *, link: CubicLink
                 f"base: {int(np.sum(~started))} of {settings.chains} chains found no start of positive "
                 f"density among {STARTS} {source}; give a base whose support and scale cover the target's"
             )
-        return Draws(*sampled)
+        drawn: Draws = sampled
+        return drawn
 
     return adaptation, kept
 

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pathtemp._types import FloatArray
+from pathtemp.engines.met import Watch, target_at
 from pathtemp.engines.path.estimates import Curves
 from pathtemp.engines.path.margin import join_flat
 from pathtemp.engines.path.margin_run import MarginRun, margin_fit
@@ -22,6 +23,7 @@ from pathtemp.estimators.path_sampling import path_sampling
 from pathtemp.io.persistent import persistent
 from pathtemp.kernels.compilation import compiled_once
 from pathtemp.kernels.margin_nuts import Bias, ChainDraws, make_adaptation
+from pathtemp.kernels.rejected import Rejected
 from pathtemp.model.evaluate import agree
 from pathtemp.model.model import Model
 from pathtemp.paths.margin import MarginPath
@@ -33,6 +35,7 @@ from pathtemp.result.run import Counts, Diagnostics, Rejections, RoundRecord
 from pathtemp.settings import PaperSettings
 from pathtemp.verdict import draws as gates
 from pathtemp.verdict import travel
+from pathtemp.verdict.densities import check_met
 from pathtemp.verdict.diagnostics import AlongPath, Mixing, diagnostics
 from pathtemp.verdict.registry import MORE
 
@@ -40,7 +43,7 @@ WINDOWS = 20
 """Windows of the margin in which the root of E U^2 is averaged (end of section 2.3)."""
 
 
-@persistent("rounds", "counts", "seconds", "settled", "khat")
+@persistent("rounds", "counts", "rejected", "seconds", "settled", "khat")
 class PaperMarginEngine(Engine):
     """The run along a margin by the paper's engine.
 
@@ -76,7 +79,8 @@ class PaperMarginEngine(Engine):
         self._target, self._interval = target, interval
         self._first = starts[np.arange(plan.settings.chains) % len(starts)]
         self.rounds: list[ChainDraws] = []
-        self.counts = Counts()
+        self.counts, self.rejected = Counts(), Rejections()
+        self._watch = Watch(model, lambda point: target_at(model, join_flat(path, point[None, :-1], point[-1:])[0]))
         self.seconds = {"compile": 0.0, "adapt": 0.0}
         self.settled, self.khat = False, float("nan")
 
@@ -104,7 +108,11 @@ class PaperMarginEngine(Engine):
     def round(self) -> ChainDraws:
         """One adaptation of all chains."""
         word, number = np.uint32(self._plan.seed % 2**32), np.uint32(len(self.rounds))
-        drawn: ChainDraws = jax.device_get(self._program(word, number, self._first, self._bias_after(self.rounds)))
+        on_device = self._program(word, number, self._first, self._bias_after(self.rounds))
+        drawn: ChainDraws
+        drawn, met = jax.device_get(on_device)
+        met_here = self._watch.met(Rejected(met.code, met.point), met.lam, int(drawn.gradients.sum()))
+        self.rejected = self.rejected + met_here
         return drawn
 
     def adapt(self, record: ChainDraws, number: int, *, last: bool) -> Line:
@@ -206,11 +214,10 @@ class PaperMarginEngine(Engine):
             travel.check_khat(self.khat, "the ratio of successive marginals", limit=self._settings.khat),
             gates.check_rhat(mixing.rhat),
             gates.check_ess(mixing.bulk),
+            *check_met(self.rejected),
         )
         along = AlongPath(edges, unknown, unknown, np.histogram(lam, edges)[0].astype(float))
-        met = sum(int(np.sum(r.rejections)) for r in self.rounds)
-        rejected = Rejections(zero=met, evaluations=self.counts.gradients)
-        return diagnostics(checks, mixing, along, khat=self.khat, tours=0, ends={}, rejected=rejected)
+        return diagnostics(checks, mixing, along, khat=self.khat, tours=0, ends={}, rejected=self.rejected)
 
 
 def pooled(rounds: list[ChainDraws]) -> tuple[FloatArray, FloatArray]:

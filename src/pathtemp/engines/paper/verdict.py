@@ -19,6 +19,7 @@ from pathtemp.result.run import Diagnostics, Rejections
 from pathtemp.settings import PaperSettings
 from pathtemp.verdict import draws as gates
 from pathtemp.verdict import travel
+from pathtemp.verdict.densities import check_met
 from pathtemp.verdict.diagnostics import AlongPath, Mixing, diagnostics
 
 BINS = 20
@@ -62,6 +63,7 @@ def diagnose(
         gates.check_rhat(mixing.rhat, more=more),
         gates.check_ess(min(mixing.bulk, mixing.tail), limit=LEAST_ESS, more=more),
         travel.check_acceptance(np.nan_to_num(acceptance), visits, middles, limit=LEAST_ACCEPTANCE),
+        *check_met(rejections),
     )
     return diagnostics(
         checks,

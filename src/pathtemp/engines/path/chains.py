@@ -11,6 +11,7 @@ import numpy as np
 
 from pathtemp._types import Array, FloatArray, HostArray
 from pathtemp.engines.default.learner import adapt_step, along_path
+from pathtemp.engines.met import Watch
 from pathtemp.engines.path.pool import Pool, Slopes
 from pathtemp.engines.path.search import FEWEST_SEARCH
 from pathtemp.engines.path.targets import TargetMarginal
@@ -19,8 +20,10 @@ from pathtemp.errors import InputError
 from pathtemp.io.persistent import persistent
 from pathtemp.kernels.compilation import compiled_once
 from pathtemp.kernels.path_rounds import PathParameters, PathRecord, PathShape, PathState, make_round
+from pathtemp.kernels.rejected import Rejected
 from pathtemp.paths.function import FunctionPath
-from pathtemp.result.run import Counts
+from pathtemp.paths.geometric import as_energies
+from pathtemp.result.run import Counts, Rejections
 from pathtemp.settings import DEFAULT, Settings
 
 BoolArray = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
@@ -59,6 +62,8 @@ class PathChains:
         The marginal of lam that is aimed at.
     settings, seed
         How.
+    watch
+        Counts what is no density; its points are theta and then lam.
     deepest
         Nats below the top of log c at which it ends: of a density there is nothing to be had further down.
     """
@@ -72,11 +77,12 @@ class PathChains:
         target: TargetMarginal,
         settings: Settings,
         seed: int,
+        watch: Watch,
         deepest: float = np.inf,
     ) -> None:
         self.path, self.args, self.ends, self.target = path, args, ends, target
-        self.settings, self.seed, self.deepest = settings, seed, deepest
-        self.counts, self.rounds, self.rejected = Counts(), 0, 0
+        self.settings, self.seed, self.watch, self.deepest = settings, seed, watch, deepest
+        self.counts, self.rounds, self.rejected = Counts(), 0, Rejections()
         self.seconds = {"compile": 0.0, "adapt": 0.0, "sample": 0.0}
         self.pool = Pool()
         self.log_z: FloatArray = np.zeros(CELLS + 1)
@@ -134,15 +140,23 @@ class PathChains:
         self.state, on_device = self._round(np.uint32(self.seed % 2**32), number, self.state, self.parameters)
         record: PathRecord = jax.device_get(on_device)
         self.rounds += 1
-        self.rejected += int(record.rejected)
         chains, iterations = self.settings.chains, self.settings.iterations
+        self.met(record.rejected, self.lam_of(record.a), iterations * chains * self.settings.orbit)
         gradients = (int(record.leapfrogs.sum()) + iterations) * chains
         self.counts = self.counts + Counts(gradients, iterations * chains * self.settings.orbit)
         return record
 
+    def met(self, rejected: Rejected, lam: FloatArray | None, evaluations: int) -> None:
+        """Count the points without density among so many, of chains at ``lam`` (n, C); +inf is an error."""
+        self.rejected = self.rejected + self.watch.met(rejected, lam, evaluations)
+
     def log_densities(self, theta: FloatArray, lam: FloatArray) -> FloatArray:
-        """Log q at theta (n, dim) and lam (n,)."""
-        return np.asarray(jax.vmap(lambda x, l: self.path.log_density(x, l, self.args))(theta, lam))
+        """Log q at theta (n, dim) and lam (n,); NaN and +inf count as zero density."""
+        return np.asarray(as_energies(self.values(theta, lam)))
+
+    def values(self, theta: FloatArray, lam: FloatArray) -> FloatArray:
+        """The same as the function gives it."""
+        return np.asarray(jax.vmap(lambda x, l: self.path.value(x, l, self.args))(theta, lam))
 
     def inside(self, a: HostArray) -> BoolArray:
         """Whether a lies between the flat ends."""

@@ -6,9 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from pathtemp._types import Array, FloatArray
+from pathtemp.engines.met import Place, Watch
 from pathtemp.engines.path.blocks import in_blocks
 from pathtemp.engines.path.chains import CELLS, PathChains
 from pathtemp.engines.path.engine import Found, PathEngine
@@ -19,6 +21,9 @@ from pathtemp.engines.path.transport import flat_chart, refine
 from pathtemp.engines.path.verdict import judge
 from pathtemp.engines.path.weights import thinned
 from pathtemp.engines.protocol import Host
+from pathtemp.errors import InputError
+from pathtemp.kernels.rejected import Rejected, code_of
+from pathtemp.model.inputs import check_repeatable
 from pathtemp.model.layout import Layout
 from pathtemp.model.model import Model
 from pathtemp.paths.function import FunctionPath, LogPath
@@ -56,22 +61,22 @@ class FunctionEngine(PathEngine):
 
     def __init__(self, log_q: LogPath, args: tuple[Any, ...], plan: PathPlan, *, starts: FloatArray) -> None:
         target = TargetMarginal(MARGINALS[plan.target_marginal])
-        how: dict[str, Any] = {"settings": plan.settings, "seed": plan.seed}
+        self.model = _model(log_q, args, plan)
+        how: dict[str, Any] = {"settings": plan.settings, "seed": plan.seed, "watch": Watch(self.model, self._place)}
         chains = PathChains(FunctionPath(log_q), args, ends=(BASE_END, 1.0 - TARGET_START), target=target, **how)
         super().__init__(chains, dim=plan.dim, widen=False, pinned=PINNED)
         self._log_q, self._plan, self._starts = log_q, plan, starts
 
-    @property
-    def model(self) -> Model:
-        """The two ends of the path as base and target."""
-        (low, high), log_q, args = self._plan.interval, self._log_q, self.chains.args
-        layout = Layout({"theta": (self._plan.dim,)})
-        return Model(lambda x: log_q(x, low, *args), lambda x: log_q(x, high, *args), layout, name=self._plan.name)
+    def _place(self, point: FloatArray) -> Place:
+        """Of theta and lam in one array."""
+        theta, lam = point[:-1], float(point[-1])
+        return Place(theta, self.chains.values(theta[None], np.array([lam])), lam)
 
     def search(self, host: Host) -> Found:
         """HMC with every chain held at its own lam."""
         plan = self._plan
         lam = _strata(*plan.interval, plan.settings.chains)
+        self._check_starts(lam)
         found = search(
             self._log_q,
             self._starts,
@@ -80,6 +85,7 @@ class FunctionEngine(PathEngine):
             each=(lam,),
             shared=self.chains.args,
             give_up=False,
+            note=lambda rejected, evaluations: self.chains.met(rejected, lam, evaluations),
         )
         draws = found.draws.reshape(-1, plan.dim)
         at = np.tile(lam, len(found.draws))
@@ -88,6 +94,19 @@ class FunctionEngine(PathEngine):
         for radius in RADII:
             chart = refine(chart, at, draws, gradient, radius=radius)
         return Found(chart, found.last, lam, found.counts + Counts(len(draws), 0))
+
+    def _check_starts(self, lam: FloatArray) -> None:
+        """Raise where log q is +inf at a start, or has no density at any."""
+        values = self.chains.values(self._starts, lam)
+        check_repeatable("log_q", values, self.chains.values(self._starts, lam))
+        code = code_of(jnp.asarray(values)[:, None])[:, None]
+        met = Rejected(code, jnp.column_stack([self._starts, lam]))
+        self.chains.met(met, lam[:, None], len(lam))
+        if not np.isfinite(values).any():
+            kinds = "NaN" if np.isnan(values).all() else "-inf or NaN"
+            raise InputError(
+                f"log_q: it is {kinds} at all {len(lam)} starts; give starts= where it has density, or mend it"
+            )
 
     def outcome(self, history: tuple[RoundRecord, ...]) -> Fit:
         """What the frozen rounds give."""
@@ -114,6 +133,13 @@ class FunctionEngine(PathEngine):
             seconds=dict(chains.seconds),
         )
         return Fit.from_run(run, self.model, seed=chains.seed, settings=chains.settings)
+
+
+def _model(log_q: LogPath, args: tuple[Any, ...], plan: PathPlan) -> Model:
+    """The two ends of the path as base and target."""
+    low, high = plan.interval
+    layout = Layout({"theta": (plan.dim,)})
+    return Model(lambda x: log_q(x, low, *args), lambda x: log_q(x, high, *args), layout, name=plan.name)
 
 
 def _strata(low: float, high: float, chains: int) -> FloatArray:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import jax
 import numpy as np
 
 from pathtemp._types import Array, FloatArray
+from pathtemp.engines.met import Place, Watch, target_at
 from pathtemp.engines.path.blocks import in_blocks
 from pathtemp.engines.path.chains import CELLS, PathChains
 from pathtemp.engines.path.engine import Found, PathEngine
@@ -24,6 +26,7 @@ from pathtemp.engines.path.weights import thinned
 from pathtemp.engines.path.widen import shares, tail_masses
 from pathtemp.engines.protocol import Host
 from pathtemp.errors import InputError
+from pathtemp.kernels.rejected import Rejected
 from pathtemp.model.model import Model
 from pathtemp.paths.function import FunctionPath, LogPath
 from pathtemp.paths.margin import Coordinates, MarginPath
@@ -73,7 +76,8 @@ class MarginEngine(PathEngine):
         starts: FloatArray,
     ) -> None:
         assert isinstance(plan.settings, Settings)
-        how: dict[str, Any] = {"settings": plan.settings, "seed": plan.seed, "deepest": DEEPEST}
+        watch = Watch(model, self._place)
+        how: dict[str, Any] = {"settings": plan.settings, "seed": plan.seed, "watch": watch, "deepest": DEEPEST}
         chains = PathChains(FunctionPath(path.log_q), (), ends=(0.0, 0.0), target=target, **how)
         super().__init__(chains, dim=model.dim - 1, widen=interval is None)
         self._model, self._margin, self._fixed = model, path, interval
@@ -82,7 +86,12 @@ class MarginEngine(PathEngine):
     def search(self, host: Host) -> Found:
         """HMC on the target from the starts; the interval is what it saw, a little wider, where none is given."""
         gradients = SEARCH_SHARE * host.schedule.planned
-        found = search(self._model.log_target, self._starts, gradients=gradients, seed=self.chains.seed)
+        of_target = Watch(self._model, partial(target_at, self._model))
+
+        def note(rejected: Rejected, evaluations: int) -> None:
+            self.chains.rejected = self.chains.rejected + of_target.met(rejected, None, evaluations)
+
+        found = search(self._model.log_target, self._starts, gradients=gradients, seed=self.chains.seed, note=note)
         flat = np.concatenate([found.draws.reshape(-1, self._model.dim), found.last])
         theta, lam, gradient = _split(self._margin, flat)
         usable = np.isfinite(lam) & np.isfinite(gradient).all(axis=1)
@@ -97,6 +106,10 @@ class MarginEngine(PathEngine):
         standing = usable[last]
         begin = np.where(standing, np.arange(len(standing)), np.flatnonzero(standing)[0] if standing.any() else 0)
         return Found(chart, theta[last][begin], lam[last][begin], found.counts + Counts(len(flat), 0))
+
+    def _place(self, point: FloatArray) -> Place:
+        """Of theta and lam in one array."""
+        return target_at(self._model, join_flat(self._margin, point[None, :-1], point[-1:])[0])
 
     def posterior(self) -> FloatArray:
         """Flat draws of the posterior, shape (chain, draw, dim), thinned from those along the margin."""

@@ -19,7 +19,9 @@ from pathtemp.engines.default.transport import median_spread
 from pathtemp.errors import InputError
 from pathtemp.kernels import hmc
 from pathtemp.kernels.compilation import compiled_once
+from pathtemp.kernels.rejected import GRADIENT, Rejected, code_at_end, point_of
 from pathtemp.kernels.triangular import TriangularMap
+from pathtemp.paths.geometric import as_energies
 from pathtemp.result.run import Counts
 from pathtemp.seeds import KeyStream, Stream, stream_key
 
@@ -55,11 +57,13 @@ def search(
     each: tuple[FloatArray, ...] = (),
     shared: tuple[Any, ...] = (),
     give_up: bool = True,
+    note: Callable[[Rejected, int], None] | None = None,
 ) -> Found:
     """Run chains from ``starts`` (chains, dim) for about so many gradient evaluations over all chains.
 
     ``log_density`` takes a point, one row of each array of ``each`` (rows by chain), and ``shared``. Chains that are
-    lost are given up where all chains have the same density (``give_up``).
+    lost are given up where all chains have the same density (``give_up``). ``note`` is told of what was met that is no
+    density, codes (n, chains) with a point of each row and its row of ``each``, and of the number of evaluations.
 
     >>> found = search(lambda x: -0.5 * jnp.sum((x - 3.0) ** 2), np.zeros((8, 2)), gradients=4000, seed=0)
     >>> bool(np.all(np.abs(found.draws.mean(axis=(0, 1)) - 3.0) < 0.5))
@@ -75,7 +79,9 @@ def search(
     x, history, spent, rng = starts, [], 0, seeds.rng(Stream.PATH_SEARCH, seed)
     for number in range(bursts):
         out = jax.device_get(program(*_arguments(seed, number, x, step, location, spread), each, shared))
-        x, new_step, log_p, draws, leapfrogs = (np.array(part) for part in out)
+        x, new_step, log_p, draws, leapfrogs = (np.array(part) for part in out[:-1])
+        if note is not None:
+            note(out[-1], ITERATIONS * chains)
         history.append(draws)
         spent += int(leapfrogs.sum()) * chains
         if give_up and number < bursts // 2:
@@ -109,10 +115,9 @@ def _arguments(
     return np.uint32(seed % 2**32), np.uint32(number), x, step, location, np.log(spread)
 
 
-def _burst(log_density: Callable[..., Array]) -> Callable[..., tuple[Array, ...]]:
+def _burst(log_density: Callable[..., Array]) -> Callable[..., tuple[Any, ...]]:
     def density(x: Array, *constants: Any) -> Array:
-        value = log_density(x, *constants)
-        return jnp.where(jnp.isnan(value) | (value == jnp.inf), -jnp.inf, value)
+        return as_energies(log_density(x, *constants))
 
     def burst(
         seed: Array,
@@ -123,21 +128,23 @@ def _burst(log_density: Callable[..., Array]) -> Callable[..., tuple[Array, ...]
         log_spread: Array,
         each: tuple[Array, ...],
         shared: tuple[Any, ...],
-    ) -> tuple[Array, ...]:
+    ) -> tuple[Any, ...]:
         # A stream of random numbers that no round uses.
         key = jax.random.fold_in(stream_key(seed, KeyStream.SEARCH), number)
         chart = TriangularMap(location, log_spread, None)
 
         def move(
             key: Array, x: Array, log_p: Array, step: Array, steps: Array, constants: tuple[Any, ...]
-        ) -> tuple[Array, Array, Array]:
+        ) -> tuple[Array, Array, Array, Rejected]:
             def gradient(x: Array) -> Array:
                 return jax.grad(log_density)(x, *constants, *shared)
 
             for_momentum, for_choice = jax.random.split(key)
             momentum = jax.random.normal(for_momentum, x.shape)
             proposal = hmc.propose(momentum, chart.inverse(x), chart, gradient, jnp.exp(step), steps)
-            new = density(proposal.theta, *constants, *shared)
+            value = log_density(proposal.theta, *constants, *shared)
+            new, code = as_energies(value), code_at_end(value[None], proposal.theta)
+            point = jnp.where(code == GRADIENT, proposal.no_gradient, proposal.theta)
             # From where there is no density, anything with density will do.
             rise = jnp.where(log_p == -jnp.inf, jnp.inf, new - log_p + proposal.kinetic_fall)
             probability = jnp.where(new == -jnp.inf, 0.0, hmc.acceptance(rise))
@@ -146,17 +153,18 @@ def _burst(log_density: Callable[..., Array]) -> Callable[..., tuple[Array, ...]
                 jnp.where(accepted, proposal.theta, x),
                 jnp.where(accepted, new, log_p),
                 step + jnp.where(probability < 0.05, -1.0, GAIN * (probability - ACCEPTANCE)),
+                Rejected(code, jnp.concatenate([point, *(jnp.ravel(row) for row in constants)])),
             )
 
-        def body(carry: tuple[Array, Array, Array], i: Array) -> tuple[tuple[Array, Array, Array], tuple[Array, Array]]:
+        def body(carry: tuple[Array, Array, Array], i: Array) -> tuple[tuple[Array, Array, Array], Any]:
             for_all, for_chains = jax.random.split(jax.random.fold_in(key, i))
             steps = jax.random.randint(for_all, (), 1, LEAPFROGS + 1)
             keys = jax.random.split(for_chains, x.shape[0])
-            carry = jax.vmap(move, (0, 0, 0, 0, None, 0))(keys, *carry, steps, each)
-            return carry, (carry[0], steps)
+            *moved, met = jax.vmap(move, (0, 0, 0, 0, None, 0))(keys, *carry, steps, each)
+            return (moved[0], moved[1], moved[2]), (moved[0], steps, met._replace(point=point_of(met)))
 
         start = (x, jax.vmap(lambda x, *row: density(x, *row, *shared))(x, *each), step)
-        (x, log_p, step), (draws, steps) = jax.lax.scan(body, start, jnp.arange(ITERATIONS))
-        return x, step, log_p, draws, steps
+        (x, log_p, step), (draws, steps, met) = jax.lax.scan(body, start, jnp.arange(ITERATIONS))
+        return x, step, log_p, draws, steps, met
 
     return burst

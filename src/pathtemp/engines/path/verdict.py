@@ -12,9 +12,10 @@ from pathtemp.engines.path.chains import STEPS
 from pathtemp.engines.path.estimates import Curves, jackknife
 from pathtemp.engines.path.transport import to_z
 from pathtemp.engines.path.widen import off_line
-from pathtemp.result.run import Check, Diagnostics, Rejections
+from pathtemp.result.run import Check, Diagnostics
 from pathtemp.verdict import draws as gates
 from pathtemp.verdict import travel
+from pathtemp.verdict.densities import check_met
 from pathtemp.verdict.diagnostics import AlongPath, Mixing, diagnostics
 from pathtemp.verdict.registry import MORE
 
@@ -60,6 +61,7 @@ def judge(
         if margin
         else travel.check_precision(float(path_sampled.se(_rise))),
         *(beside or ()),
+        *check_met(chains.rejected),
     ]
     middles = (np.arange(travel.BINS) + 0.5) / travel.BINS
     at_bins = np.interp(middles, np.linspace(0.0, 1.0, STEPS), acceptance)
@@ -73,7 +75,7 @@ def judge(
             name: (float(_rise(each.mean)), float(each.se(_rise)))
             for name, each in zip(("path sampling", "Rao-Blackwell"), curves, strict=True)
         },
-        rejected=Rejections(zero=chains.rejected, evaluations=chains.counts.densities),
+        rejected=chains.rejected,
     )
 
 

@@ -15,6 +15,7 @@ import numpy as np
 import xarray as xr
 
 from pathtemp._types import FloatArray, LogDensity, Sampler, Variables
+from pathtemp.api.arguments import shown, yes_or_no
 from pathtemp.errors import InputError
 from pathtemp.frontends.stan.bridge import StanDensity
 from pathtemp.frontends.stan.data import Data, read_data
@@ -22,7 +23,7 @@ from pathtemp.frontends.stan.impropriety import does_not_fall_off, improper_para
 from pathtemp.frontends.stan.layout import stan_layout
 from pathtemp.frontends.stan.library import Instance
 from pathtemp.frontends.stan.names import variables
-from pathtemp.frontends.stan.opening import Opened, Role, compile_programs, open_program
+from pathtemp.frontends.stan.opening import Opened, Role, check_program, compile_programs, open_program
 from pathtemp.frontends.stan.prior import described, why_improper
 from pathtemp.frontends.stan.program import ALTERNATIVE
 from pathtemp.frontends.stan.python_base import python_base
@@ -31,6 +32,7 @@ from pathtemp.frontends.stan.sampler import ExactDraws, log_mass, why_not
 from pathtemp.model.bases import Automatic, as_base, is_automatic
 from pathtemp.model.model import AboutBase, Model
 from pathtemp.result.draws import data_dataset
+from pathtemp.seeds import seed_word
 
 log = logging.getLogger("pathtemp.stan")
 
@@ -123,6 +125,7 @@ def from_stan(
         data, base_program = base_program, None
     if base is not None and base_program is not None:
         raise InputError("base: give either base or base_program, not both")
+    seed = _checked(program, base_program, include_paths, seed, progress)
     if not (base is None or is_automatic(base)):
         as_base(base)  # raises where it is none, before anything is compiled
     values = read_data(data)
@@ -149,6 +152,17 @@ def from_stan(
         data=_data_groups(opened[0]),
         unconstrain=partial(_unconstrain, target),
     )
+
+
+def _checked(program: Any, base_program: Any, include_paths: Any, seed: Any, progress: Any) -> int:
+    """The seed, where it and the other arguments can be used."""
+    check_program("program", program)
+    if base_program is not None:
+        check_program("base_program", base_program)
+    if not isinstance(include_paths, list | tuple) or not all(isinstance(x, str | os.PathLike) for x in include_paths):
+        raise InputError(f"include_paths: expected a list of folders, and it is {shown(include_paths)}")
+    yes_or_no("progress", progress)
+    return seed_word(seed)
 
 
 def _unconstrain(instance: Instance, values: Variables) -> FloatArray:

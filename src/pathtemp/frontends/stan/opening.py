@@ -133,6 +133,19 @@ class Role(Enum):
     BASE = "its model block is the base"
 
 
+def check_program(name: str, program: Any) -> None:
+    """Raise where the argument of that name is no program."""
+    if not (isinstance(program, str | os.PathLike | Stored) or _is_bridgestan(program)):
+        raise InputError(
+            f"{name}: expected the path or the text of a Stan program, a shared library or a "
+            f"bridgestan.StanModel, got a {type(program).__name__}{where_to(program)}"
+        )
+
+
+def _is_bridgestan(program: Any) -> bool:
+    return all(hasattr(program, part) for part in ("stanlib", "lib_path", "model"))
+
+
 def open_program(
     program: Any,
     values: Mapping[str, Any],
@@ -140,16 +153,12 @@ def open_program(
     role: Role = Role.BOTH,
 ) -> Opened:
     """Read a program and check its data; nothing is compiled yet."""
-    if hasattr(program, "stanlib") and hasattr(program, "lib_path") and hasattr(program, "model"):
+    if _is_bridgestan(program):
         path = Path(program.lib_path)
         return Opened(path.stem, {}, library=path, owner=program)
     if isinstance(program, Stored):
         return _open_source(program.name, program.source, values, role)
-    if not isinstance(program, str | os.PathLike):
-        raise InputError(
-            "program: expected the path or the text of a Stan program, a shared library or a "
-            f"bridgestan.StanModel, got a {type(program).__name__}{where_to(program)}"
-        )
+    check_program("program", program)
     if isinstance(program, str) and not program.strip():
         raise InputError("program: the text is empty; give a Stan program, or the path of one")
     file = program_path(program)

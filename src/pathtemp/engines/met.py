@@ -1,0 +1,128 @@
+"""What a compiled program met that is no density, counted on the host by kind and place; +inf is an error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import jax.numpy as jnp
+import numpy as np
+
+from pathtemp._types import FloatArray, IntArray
+from pathtemp.errors import InfiniteDensity, InputError
+from pathtemp.kernels.rejected import Rejected, kinds
+from pathtemp.model.inputs import in_words
+from pathtemp.model.model import Model
+from pathtemp.paths.geometric import GeometricPath
+from pathtemp.result.run import NOWHERE, Rejections
+
+FEWEST = 8
+"""Trajectories, each of which met a gradient that is no number, after which there is no hope of any other."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A point that a program evaluated, as the user's model has it.
+
+    Parameters
+    ----------
+    theta
+        Unconstrained, shape (dim,).
+    values
+        Log densities of base and target there, shape (2,), or the one that the path has, shape (1,).
+    lam
+        Where on the path, for a density that is a function of it.
+    """
+
+    theta: FloatArray
+    values: FloatArray
+    lam: float | None = None
+
+
+def target_at(model: Model, flat: FloatArray) -> Place:
+    """The place of a point of the target alone, shape (dim,)."""
+    return Place(flat, np.asarray(model.log_target(jnp.asarray(flat)))[None])
+
+
+@dataclass(frozen=True)
+class Watch:
+    """Counts what the programs of one engine meet.
+
+    Parameters
+    ----------
+    model
+        The user's, whose names are in messages.
+    place
+        What a point of the program is.
+    """
+
+    model: Model
+    place: Callable[[FloatArray], Place]
+
+    def met(self, rejected: Rejected, lam: FloatArray | None, evaluations: int) -> Rejections:
+        """Of so many evaluations.
+
+        Parameters
+        ----------
+        rejected
+            Codes (n, m), and a point of each row (n, dim).
+        lam
+            Where the chains stood, shape (n, m); None where that is not known.
+        """
+        found = kinds(rejected.code)
+        if found.infinite.any():
+            at = self.place(_worst(rejected, found.infinite))
+            raise InfiniteDensity(at.theta, np.append(-np.inf, at.values)[-2:], lam=at.lam)
+        counts = Rejections(
+            int(found.zero.sum()),
+            int(found.nan.sum()),
+            evaluations,
+            _ends(lam, found.nan),
+            _ends(lam, found.zero),
+        )
+        if found.gradient.any():
+            more = self._without_gradient(rejected, found.gradient, lam)
+            if more.gradient >= max(rejected.code.size, FEWEST):
+                raise InputError(_nothing_moves(more.gradient_at))
+            return counts + more
+        return counts
+
+    def _without_gradient(self, rejected: Rejected, count: IntArray, lam: FloatArray | None) -> Rejections:
+        """Trajectories on which a gradient was no number; of another kind where the density there is none either."""
+        point, number = _worst(rejected, count), int(count.sum())
+        if np.isnan(point).any():  # NUTS, which ends at any point without density, knows no more
+            return Rejections(gradient=number)
+        at = self.place(point)
+        if np.isnan(at.values).any():
+            return Rejections(nan=number, nan_lam=_ends(lam, count))
+        if np.isinf(at.values).any():
+            return Rejections(zero=number, zero_lam=_ends(lam, count))
+        words = in_words(self.model, at.theta, at.lam)
+        return Rejections(gradient=number, gradient_at=f"{words} (log density {at.values[-1]:.4g})")
+
+
+def watch_of(model: Model) -> Watch:
+    """The watch over the base and the target of a model."""
+    path = GeometricPath(model.log_base, model.log_target)
+    return Watch(model, lambda point: Place(point, np.asarray(path.values(jnp.asarray(point)))))
+
+
+def _nothing_moves(at: str) -> str:
+    where = f", for instance at {at}" if at else ""
+    return (
+        f"model: the gradient of its log density is NaN where the density is finite{where}, and nothing moves; mend it "
+        "(both branches of jnp.where are differentiated; sqrt and norm have no gradient at zero)"
+    )
+
+
+def _worst(rejected: Rejected, count: IntArray) -> FloatArray:
+    """A point of the first row that holds any of a kind."""
+    return np.asarray(rejected.point)[int(np.argmax(count.any(axis=1)))]
+
+
+def _ends(lam: FloatArray | None, count: IntArray) -> tuple[float, float]:
+    """Lowest and highest lam of the chains that met a kind."""
+    if lam is None or not count.any():
+        return NOWHERE
+    at = np.broadcast_to(lam, count.shape)[count > 0]
+    return float(at.min()), float(at.max())
