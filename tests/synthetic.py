@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from pathtemp.engines.met import Place, Watch
 from pathtemp.model.layout import Layout
 from pathtemp.model.model import Model
 from pathtemp.model.transforms import Positive
@@ -142,3 +143,8 @@ def fit_of(
         Counts(1, 2),
     )
     return Fit.from_run(run, model, seed=seed, settings=Settings())
+
+
+def nothing_to_tell() -> Watch:
+    """Who counts what is no density, for chains that meet none."""
+    return Watch(odd_model(), lambda point: Place(point, np.zeros(1)))

@@ -73,6 +73,8 @@ def pymc_model() -> Any:
 TWO = {"lam": [0.0, 1.0], "delta": [0.1, 0.3], "grid": [0.0, 0.5, 1.0]}
 MAX_DEPTH = COUNTS
 
+CORES = COUNTS
+
 TABLE: dict[str, Row] = {
     "temper": row(
         pt.temper,
@@ -88,6 +90,7 @@ TABLE: dict[str, Row] = {
             "init": (3, "x", [], [3], {"mu": 0.0}),
             "islands": COUNTS,
             "max_seconds": BUDGETS,
+            "cores": CORES,
             "client": (3, "x", True),
             "cluster": (3, "x", True),
         },
@@ -99,6 +102,9 @@ TABLE: dict[str, Row] = {
         {
             **COMMON,
             "model": (3, good, None),
+            "data": ({}, 3),
+            "base": ("auto", 3, good),
+            "cores": CORES,
             "margin": (3, [], [3], None),
             "target_marginal": (3, "x", None),
             "interval": ((2.0, 1.0), "ab", (0.1, NAN), 3),
@@ -112,6 +118,7 @@ TABLE: dict[str, Row] = {
         {
             **COMMON,
             "log_q": (3, None),
+            "cores": CORES,
             "dim": COUNTS,
             "interval": ((2.0, 1.0), "ab", (0.0, INF), 3),
             "args": ([1.0], 3),
@@ -127,6 +134,7 @@ TABLE: dict[str, Row] = {
         pt.resume,
         {
             "path": (*FILES, "none.nc"),
+            "cores": CORES,
             "model": (3, good),
             "target": (3, "x"),
             "base": (3, good),
@@ -165,6 +173,7 @@ TABLE: dict[str, Row] = {
         {
             "fits": (3, {}, [], {"a": 3}),
             "weights": (3, {"a": 1.0}, {"a": "x", "b": 1.0}, {"a": NAN, "b": 1.0}),
+            "data": ({}, 3),
             "client": (3, "x", True),
         },
     ),
@@ -173,6 +182,7 @@ TABLE: dict[str, Row] = {
         {
             "idata": (3, None, "x"),
             "model": (3, None, good),
+            "data": ({}, 3),
             "margin": (3, None, "nope"),
             "budget": BUDGETS,
             "seed": SEEDS,
@@ -385,6 +395,8 @@ SETTINGS: dict[str, Row] = {
 FREE = {
     ("temper", "args"): "of the user's own NumPyro function",
     ("temper", "kwargs"): "of the user's own NumPyro function",
+    ("divide_and_conquer", "args"): "of the user's own NumPyro function",
+    ("divide_and_conquer", "kwargs"): "of the user's own NumPyro function",
     ("from_numpyro", "args"): "of the user's own NumPyro function",
     ("from_numpyro", "kwargs"): "of the user's own NumPyro function",
     ("compare", "how"): "of pt.temper, which checks them",

@@ -48,7 +48,7 @@ def test_a_lock_that_is_a_pipe_is_refused(tmp_path: Path) -> None:
 def test_names_that_no_checkpoint_can_have_are_refused(name: Any, tmp_path: Path, monkeypatch: Any) -> None:
     """One of 250 characters leaves no room for that of the checkpoint before it."""
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(InputError, match=r"^checkpoint: .* is no name of a file"):
+    with pytest.raises(InputError, match=r"^checkpoint: (.* is no name of a file|its name is empty)"):
         new_place(name)
     assert not list(tmp_path.iterdir())
 

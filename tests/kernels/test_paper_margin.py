@@ -45,7 +45,8 @@ class HeldWarmUp(NamedTuple):
 
     def run(self, key: jax.Array, position: jax.Array, count: int) -> Any:
         held = {"step_size": jnp.asarray(0.6), "inverse_mass_matrix": jnp.array([0.6, 0.5])}
-        return (blackjax.nuts.init(position, self.joint), held), (jnp.zeros(count, int), jnp.zeros(count, bool))
+        nothing_met = jnp.zeros(count, int), jnp.zeros(count, int), jnp.zeros((count, len(position)))
+        return (blackjax.nuts.init(position, self.joint), held), nothing_met
 
 
 @cache
@@ -56,7 +57,7 @@ def program(plants: Sequence[Plant] = ()) -> Callable[..., paper.ChainDraws]:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(blackjax, "window_adaptation", lambda _kernel, joint, **_options: HeldWarmUp(joint))
             log_q = MarginLogQ(log_target, COORDINATES)
-            return paper.make_adaptation(log_q, (LOW, HIGH), KEPT, max_depth=4)(*arguments)  # type: ignore[arg-type]
+            return paper.make_adaptation(log_q, (LOW, HIGH), KEPT, max_depth=4)(*arguments)[0]  # type: ignore[arg-type]
 
     return jax.jit(with_bugs(adaptation, plants), compiler_options=QUICK)
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from synthetic import nothing_to_tell
 
 from pathtemp.engines.path.chains import PathChains
 from pathtemp.engines.path.estimates import Curves, groups_of, path_sampled
@@ -139,7 +140,8 @@ def small_chains() -> PathChains:
     chart = replace(chart, location=np.zeros((25, 2)), log_diagonal=np.tile(chart.lam[:, None], (1, 2)))
     settings = Settings(chains=8, iterations=16)
     target = TargetMarginal("uniform")
-    chains = PathChains(FunctionPath(log_q), (), ends=(0.0, 0.0), target=target, settings=settings, seed=0)
+    how = {"target": target, "settings": settings, "seed": 0, "watch": nothing_to_tell()}
+    chains = PathChains(FunctionPath(log_q), (), ends=(0.0, 0.0), **how)
     chains.begin(chart, np.zeros((8, 2)), np.full(8, 0.5))
     chains.compile()
     return chains

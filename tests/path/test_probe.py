@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy import stats
+from synthetic import nothing_to_tell
 
 from pathtemp.engines.path.chains import CELLS, PathChains
 from pathtemp.engines.path.probe import PLACES, mass_beyond
@@ -46,7 +47,8 @@ def chains(share: float, place: float) -> PathChains:
     theta = np.exp(0.5 * lam)[:, None] * rng.normal(size=(CHAINS, 2))
     args = (jnp.asarray(share), jnp.asarray(place))
     settings = Settings(chains=CHAINS, iterations=4)
-    made = PathChains(path(), args, ends=(0.0, 0.0), target=TargetMarginal("uniform"), settings=settings, seed=0)
+    how = {"target": TargetMarginal("uniform"), "settings": settings, "seed": 0, "watch": nothing_to_tell()}
+    made = PathChains(path(), args, ends=(0.0, 0.0), **how)
     made.begin(chart, theta, lam)
     return made
 
