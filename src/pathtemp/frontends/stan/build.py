@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from pathtemp.errors import InputError
 from pathtemp.frontends.stan.cache import Slot, cache_folder, locked
@@ -329,7 +330,7 @@ def _compile_failure(name: str, code: int, log: str) -> str:
 
 @contextlib.contextmanager
 def _announced(artifacts: Sequence[Artifact], progress: bool) -> Iterator[None]:
-    """Say on standard error what is being compiled, with a spinner where there is a terminal."""
+    """Say on standard error what is being compiled, with a spinner and the time where there is a terminal."""
     if not progress:
         yield
         return
@@ -339,7 +340,9 @@ def _announced(artifacts: Sequence[Artifact], progress: bool) -> Iterator[None]:
     console = Console(stderr=True)
     message = f"Compiling {names}{once}: up to a minute, once; it is kept in the cache."
     if console.is_terminal:
-        with console.status(message):
+        columns = SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
+        with Progress(*columns, console=console, transient=True) as shown:
+            shown.add_task(message, total=None)
             yield
     else:
         console.print(message, soft_wrap=True, highlight=False)
