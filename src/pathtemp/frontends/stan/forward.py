@@ -28,10 +28,11 @@ _TOTAL = re.compile(r"target\s*\+=\s*(\w+)")
 _LOOP = "pathtemp_k"
 
 
-def forward_program(program: Program, block: str) -> Source:
+def forward_program(program: Program, block: str, only: frozenset[str] | None = None) -> Source:
     """A program whose generated quantities are one exact draw of the parameters under a model block.
 
-    Raises :class:`NotGenerativeError` where the block is not a sequence of distributions of the parameters.
+    With ``only``, of those parameters; the others are what is zero on the unconstrained scale. Raises
+    :class:`NotGenerativeError` where the block is not a sequence of distributions of the parameters.
     """
     whole = canonical(with_model(program, block))
     declarations = parse_declarations(whole.body("parameters"))
@@ -48,7 +49,8 @@ def forward_program(program: Program, block: str) -> Source:
             {d.name: d for d in declarations},
             _univariate(whole.body("functions")),
             frozenset(d.name for d in declarations) | _local_names(statements),
-        )
+        ),
+        frozenset() if only is None else frozenset(d.name for d in declarations) - only,
     )
     draws = " ".join(recipe.render(s) for s in recipe.in_order(statements))
     pieces = [
@@ -162,9 +164,10 @@ def _univariate(functions: str) -> dict[str, bool]:
 
 @dataclass(frozen=True)
 class _Recipe:
-    """Puts statements in order, and writes them as draws."""
+    """Puts statements in order, and writes them as draws; ``fixed`` parameters are not drawn."""
 
     elements: Elements
+    fixed: frozenset[str] = frozenset()
 
     @property
     def parameters(self) -> Mapping[str, Declaration]:
@@ -209,6 +212,8 @@ class _Recipe:
     def _uniform(self, parameter: Declaration) -> list[Statement]:
         """A parameter within bounds of which nothing is said is uniform; its density is one there."""
         name, low, high = parameter.name, parameter.lower, parameter.upper
+        if name in self.fixed and parameter.origin:
+            return [Statement(f"{name} = {parameter.origin}")]
         left = f"to_vector({name})" if parameter.kind == "matrix" else name
         if low and high and not self.elements.is_random(low, high):
             count = f"num_elements({name}) * " if parameter.rank else ""
@@ -265,10 +270,10 @@ class _Recipe:
         return f"{statement.text};"
 
 
-def try_forward(program: Program, block: str) -> tuple[Source | None, str]:
+def try_forward(program: Program, block: str, only: frozenset[str] | None = None) -> tuple[Source | None, str]:
     """The forward program, checked by stanc, or None with the reason why there is none."""
     try:
-        source = forward_program(program, block)
+        source = forward_program(program, block, only)
         stanc(source, "--info")
     except NotGenerativeError as reason:
         return None, str(reason)

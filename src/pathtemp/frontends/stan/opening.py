@@ -181,7 +181,7 @@ def _open_source(name: str, text: Source, values: Mapping[str, Any] | None, role
         return Opened(name, data, parsed, plain, **about)
     try:
         split, whole, forward = find_prior(parsed, info)
-        source = plain if whole is None else merge(without_unused(whole, split))
+        source = plain if whole is None else merge(without_unused(whole, split.part or split))
         stanc(source, "--info")
     except (InputError, ValueError, LookupError, AssertionError) as error:
         # Stan knows more ways of writing a program than are read here: it is then run without a prior.
