@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathtemp.errors import InputError
 from pathtemp.frontends.stan.build import stanc
 from pathtemp.frontends.stan.canonical import canonical, distributions, with_model
+from pathtemp.frontends.stan.copies import drawn_copies, inverted
 from pathtemp.frontends.stan.declarations import Declaration, declared_names, is_declaration, parse_declarations
 from pathtemp.frontends.stan.densities import density_terms
 from pathtemp.frontends.stan.dependence import assignments, loop_of, values_in
@@ -44,9 +45,11 @@ def forward_program(program: Program, block: str, only: frozenset[str] | None = 
     transformed = parse_statements(whole.body("transformed parameters"))
     statements = _with_needed(transformed, _inlined(transformed, parse_statements(whole.body("model"))))
     statements = tuple(inner for s in statements for inner in _as_tildes(s))
+    copies = drawn_copies(transformed, statements, frozenset(d.name for d in declarations))
+    statements = inverted(statements, copies)
     recipe = _Recipe(
         Elements(
-            {d.name: d for d in declarations},
+            {d.name: d for d in (*declarations, *(copy.declaration for copy in copies))},
             _univariate(whole.body("functions")),
             frozenset(d.name for d in declarations) | _local_names(statements),
         ),
@@ -175,7 +178,7 @@ class _Recipe:
 
     def in_order(self, statements: Sequence[Statement]) -> list[Statement]:
         """The statements so that no parameter is used before all of it is drawn; raises where that cannot be."""
-        spoken = set[str]().union(*(self._drawn(s) for s in statements))
+        spoken = set[str]().union(*(self._drawn(s) | self._assigned(s) for s in statements))
         unsaid = [s for p in self.parameters.values() if p.name not in spoken for s in self._uniform(p)]
         statements = [*unsaid, *statements]
         made = {id(s): self._drawn(s) | self._assigned(s) for s in statements}
