@@ -245,14 +245,14 @@ def _explored(
     ends = ascend(log_target, starts, scale=np.ones(dim), most_gradients=FAR_SHARE * few, close=float(dim))
     search.counts = search.counts + Counts(ends.gradients, 0)
     alive = np.flatnonzero(np.isfinite(ends.height))
-    proper = len(alive) > 0
-    if proper:
+    ends_somewhere = len(alive) > 0
+    if ends_somewhere:
         start = ends.theta[np.resize(alive[np.argsort(-ends.height[alive])], BATCH)]
         found = explore(log_target, start, scale=np.ones(dim), seed=seed, most_gradients=few)
         search.counts = search.counts + Counts(found.gradients, 0)
         centre, width = np.median(found.theta, axis=0), np.std(found.theta, axis=0)
-        proper = not found.rises and falls_off(search.log_target, centre, np.maximum(width, 1e-10))
-    if not proper:
+        ends_somewhere = not found.rises and falls_off(search.log_target, centre, np.maximum(width, 1e-10))
+    if not ends_somewhere:
         raise InputError(
             f"base: none was given, and ascents from around the origin (scales {NEAR:g} to {RADII[-1]:g}) "
             "found no isolated mode of the target to build one from: it is flat, or rises without end; give base= "
