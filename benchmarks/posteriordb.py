@@ -5,8 +5,9 @@
 FOLDER is a checkout of posteriordb, or holds one folder a posterior, with `model.stan`, `data.json` and
 `reference.json`. Each row is on disk as soon as it is made. Right is: means within .1 standard deviations of the
 reference, standard deviations within 10%, 5% and 95% quantiles within .15 standard deviations, three Monte Carlo errors
-of the run allowed for. Evaluations are those of gradients and of densities together; CPU seconds are those of this
-process and of the C++ compiler, which is called where the cache lacks the program (`PATHTEMP_CACHE` names another).
+of the run allowed for. NUTS evaluates gradients alone; "all evaluations" are those of gradients and of densities
+together. CPU seconds are those of this process and of the C++ compiler, which is called where the cache lacks the
+program (`PATHTEMP_CACHE` names another).
 """
 
 from __future__ import annotations
@@ -188,16 +189,17 @@ def run(case: Case, *, seed: int, budget: float | None, beside_nuts: bool) -> Ro
 
 
 QUALITY = ["posterior", "converged", "right", "worst mean", "sd", "q5", "q95"]
-COST = ["gradients", "densities", "evaluations per ESS", "of NUTS", "CPU s", "of NUTS"]
+COST = ["gradients", "densities", "gradients per ESS", "all evaluations per ESS", "NUTS per ESS", "CPU s", "NUTS CPU s"]
 
 
 def line(row: Row) -> list[str]:
     """One line of the printed table."""
     verdict = ("yes" if row["converged"] else f"no ({row['why']})") if row["accepted"] else f"refused: {row['why']}"
     worst = [f"{row[f'worst_{what}']:.2f}" for what in QUANTITIES]
-    each, other = (row["gradients"] + row["densities"]) / row["ess"], row["nuts_gradients"] / row["nuts_ess"]
+    steep, other = row["gradients"] / row["ess"], row["nuts_gradients"] / row["nuts_ess"]
+    each = (row["gradients"] + row["densities"]) / row["ess"]
     right = "yes" if row["right"] else "NO"
-    costs = [f"{row['gradients']:,.0f}", f"{row['densities']:,.0f}", f"{each:.0f}", f"{other:.0f}"]
+    costs = [f"{row['gradients']:,.0f}", f"{row['densities']:,.0f}", f"{steep:.0f}", f"{each:.0f}", f"{other:.0f}"]
     return [row["name"], verdict[:60], right, *worst, *costs, f"{row['cpu']:.0f}", f"{row['nuts_cpu']:.0f}"]
 
 
