@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-all test-slow test-programs test-release test-versions test-browser docs dist lint bench experiments clean
+.PHONY: demo test test-all test-slow test-programs test-release test-versions test-browser docs dist lint style bench experiments clean
 
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable
 
@@ -21,8 +21,8 @@ demo: $(VENV)/python  ## the Cauchy pair, end to end: a summary and demo.png
 
 PYTEST = $(BIN)/python -m pytest -n 2 --dist worksteal
 
-test: lint  ## lint, types and the quick tests, on two cores: six minutes at most
-	$(PYTEST)
+test: style  ## lint, types and the quick tests, on two cores: six minutes at most
+	$(BIN)/mypy & types=$$!; $(PYTEST); tests=$$?; wait $$types && exit $$tests
 
 test-all: test test-slow test-programs test-release  ## everything: many seeds, the site, the browser, many programs
 
@@ -51,9 +51,11 @@ docs: $(VENV)/installed  ## the site in build/site; a warning is an error
 dist: $(VENV)/installed  ## a wheel and an sdist in dist/, installed in an empty environment and tried there
 	$(BIN)/python tests/release/make_dist.py
 
-lint: $(VENV)/installed
+style: $(VENV)/installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+lint: style
 	$(BIN)/mypy
 
 bench: $(VENV)/installed  ## problem x settings: evaluations, seconds, errors; see benchmarks/README.md

@@ -86,6 +86,8 @@ RUNS: Cases = [
         for case in cases(name, call, *values)
     ),
     *cases("draws", temper, *COUNTS),
+    *cases("max_seconds", temper, *BUDGETS),
+    ("max_seconds", temper(max_seconds=5, islands=2)),
     *cases("modes", temper, "x", 5, [["a"]], [[1.0]], [[NAN, 1.0]]),
     *[("dim", temper(base=None, dim=dim)) for dim in COUNTS],
     ("target", temper(base=None, dim=2, target=3)),

@@ -82,7 +82,7 @@ def test_an_extension_is_kept_to_as_well() -> None:
 @pytest.mark.parametrize("budget", [1, ROUND])
 def test_extensions_that_hold_no_round_are_refused(budget: float) -> None:
     with pytest.raises(pt.InputError, match=r"extend: budget must be 282 gradient evaluations at least"):
-        temper("sampler", 5_000, "auto").extend(budget=budget)
+        temper("density", 5_000, "auto").extend(budget=budget)
 
 
 def far_and_dear(seed: Any, number: Any, theta: Any, energies: Any, lam: Any, chart: Any, step: Any) -> Any:

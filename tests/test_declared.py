@@ -42,7 +42,7 @@ def test_imports_are_seen_wherever_they_are() -> None:
 
 
 def test_every_import_is_declared() -> None:
-    assert owed("stan", "pymc", "numpyro", "plots", "arviz", "dask", at_once=False) == {}
+    assert owed("stan", "pymc", "numpyro", "plots", "paper", "arviz", "dask", at_once=False) == {}
 
 
 def test_no_module_needs_an_extra_to_be_imported() -> None:

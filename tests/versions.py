@@ -24,7 +24,7 @@ PLACE = ROOT / ".venvs"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 AT_ONCE = min(2, os.cpu_count() or 1)
 
-EXTRAS = ("plots", "numpyro", "pymc", "stan")
+EXTRAS = ("plots", "paper", "numpyro", "pymc", "stan")
 """The extras that the fast part needs."""
 
 FAST_PART = (

@@ -39,7 +39,7 @@ class InfiniteDensity(InputError):
         shown = ", ".join(f"{x:.4g}" for x in theta[:6]) + (", ..." if len(theta) > 6 else "")
         highest = max(base, target)
         super().__init__(
-            f"{'base' if base > target else 'target'}: the log density is "
+            f"{'base' if base >= target else 'target'}: the log density is "
             f"{'+inf' if math.isinf(highest) else f'{highest:.3g}, as good as +inf,'} at "
             f"{point or f'the unconstrained point ({shown})'}; it must be finite, or -inf where it is zero{more}"
         )

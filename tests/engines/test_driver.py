@@ -128,6 +128,58 @@ def test_the_kernel_is_frozen_neither_too_early_nor_too_late() -> None:
     assert late.done[late.done.index("freeze") - 1] == "adapt 4 last"
 
 
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """A clock that stands still but for what tests add to it."""
+    now = [0.0]
+    monkeypatch.setattr(driver.time, "perf_counter", lambda: now[0])
+    return now
+
+
+class Slow(Counting):
+    """Every round takes a second."""
+
+    def __init__(self, clock: list[float]) -> None:
+        super().__init__(settles_at=10**6)
+        self._clock = clock
+
+    def round(self) -> int:
+        self._clock[0] += 1.0
+        return super().round()
+
+
+def test_seconds_end_adaptation_and_the_run(clock: list[float]) -> None:
+    engine = Slow(clock)
+    _, made = run(engine, engine.schedule(10**6), max_seconds=10.0)
+    assert engine.done.index("freeze") == 6  # one preparation, and five rounds of a second
+    # A tenth of a round is spared, so that a tenth second would not be enough for a further one.
+    assert (engine.done.count("keep"), clock[0]) == (3, 9.0)
+    # What is asked for later is not bounded by it.
+    made.extend(draws=None, budget=2 * ROUND)
+    assert engine.done.count("keep") == 4
+
+
+def test_seconds_before_a_run_was_resumed_count(clock: list[float]) -> None:
+    keep, engine = Kept(), Slow(clock)
+    run(engine, engine.schedule(10**6), max_seconds=10.0, keep=keep)
+    for state in keep.states[2], keep.states[6]:
+        again = Slow(clock)
+        resumed = Driver(again, again.schedule(10**6), model=odd_model(), progress=Silent())
+        restore(resumed, state)
+        resumed.carry_out()
+        assert again.done == engine.done
+
+
+def test_time_that_is_counted_elsewhere_is_not_counted_twice(clock: list[float]) -> None:
+    engine = Counting()
+    made = Driver(engine, engine.schedule(1_000), model=odd_model(), progress=Silent())
+    with made.timed("search"):
+        clock[0] += 1.0
+        with made.timed("compile"):
+            clock[0] += 2.0
+    assert (engine.seconds["search"], engine.seconds["compile"]) == (1.0, 2.0)
+
+
 def test_adaptations_may_be_all_there_is() -> None:
     engine = Counting(settles_at=10**6)
     fit, _ = run(engine, Schedule(most=float("inf"), adaptations=4, freezes=False))

@@ -1,4 +1,4 @@
-"""Without PyMC and NumPyro everything else works, and asking for them says what to install."""
+"""Without PyMC, NumPyro and blackjax everything else works, and asking for them says what to install."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ import pytest
 
 WITHOUT = """
 import sys
-for name in ("pymc", "pytensor", "numpyro", "funsor", "arviz"):
+for name in ("pymc", "pytensor", "numpyro", "funsor", "arviz", "blackjax"):
     sys.modules[name] = None  # importing it raises ImportError
 import jax.numpy as jnp
 import pathtemp as pt
 """
 
 ASKING = """
-for ask in (lambda: pt.from_pymc(None), lambda: pt.from_numpyro(lambda: None)):
+model = pt.testing.mixture_1d().model
+by_the_paper = lambda: pt.temper(model, settings=pt.settings.PAPER)
+for ask in (lambda: pt.from_pymc(None), lambda: pt.from_numpyro(lambda: None), by_the_paper):
     try:
         ask()
     except pt.MissingExtraError as error:
@@ -42,6 +44,7 @@ def test_asking_for_them_says_what_to_install():
     assert output(ASKING) == [
         "PyMC is not installed; run: pip install 'pathtemp[pymc]'",
         "NumPyro is not installed; run: pip install 'pathtemp[numpyro]'",
+        "blackjax is not installed; run: pip install 'pathtemp[paper]'",
     ]
 
 

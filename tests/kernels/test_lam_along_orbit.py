@@ -42,19 +42,9 @@ def mover(name: str, *, full: bool = True, points: int = 8, plants: Sequence[Pla
     transport = rough_transport(exact.problem.model.dim, full=full)
 
     def move(u: jax.Array, a: jax.Array, theta: jax.Array, spacing: jax.Array) -> lam_along_orbit.OrbitMove:
-        return lam_along_orbit.move(
-            u,
-            a,
-            theta,
-            transport.at(unit(a)).inverse(theta),
-            exact.path.energies(theta),
-            spacing=spacing,
-            points=points,
-            link=exact.link,
-            prior=exact.prior,
-            transport=transport,
-            evaluate=exact.path.energies,
-        )
+        here = lam_along_orbit.Point(a, theta, transport.at(unit(a)).inverse(theta), exact.path.energies(theta))
+        lattice = lam_along_orbit.Lattice(spacing, points, exact.link, exact.prior)
+        return lam_along_orbit.move(u, here, lattice, transport=transport, evaluate=exact.path.energies)
 
     return jax.jit(jax.vmap(with_bugs(move, plants), (None, 0, 0, 0, None)), compiler_options=QUICK)
 
@@ -131,19 +121,9 @@ def test_a_point_without_density_is_never_chosen() -> None:
     @jax.jit
     @jax.vmap
     def move(u: jax.Array, a: jax.Array, theta: jax.Array) -> lam_along_orbit.OrbitMove:
-        return lam_along_orbit.move(
-            u,
-            a,
-            theta,
-            transport.at(unit(a)).inverse(theta),
-            half(theta),
-            spacing=jnp.asarray(0.25),
-            points=8,
-            link=exact.link,
-            prior=exact.prior,
-            transport=transport,
-            evaluate=half,
-        )
+        here = lam_along_orbit.Point(a, theta, transport.at(unit(a)).inverse(theta), half(theta))
+        lattice = lam_along_orbit.Lattice(jnp.asarray(0.25), 8, exact.link, exact.prior)
+        return lam_along_orbit.move(u, here, lattice, transport=transport, evaluate=half)
 
     theta, a = exact_draws(exact, 0)
     positive = theta[:, 0] > 0
@@ -185,9 +165,9 @@ def window_always_begins_at_a(patch: pytest.MonkeyPatch, on: jax.Array) -> None:
 def theta_stays_behind(patch: pytest.MonkeyPatch, on: jax.Array) -> None:
     right = lam_along_orbit.move
 
-    def wrong(u: jax.Array, a: jax.Array, theta: jax.Array, *args: object, **kw: object) -> lam_along_orbit.OrbitMove:
-        moved = right(u, a, theta, *args, **kw)  # type: ignore[arg-type]
-        return moved._replace(theta=jnp.where(on, theta, moved.theta))
+    def wrong(u: jax.Array, here: lam_along_orbit.Point, *args: object, **kw: object) -> lam_along_orbit.OrbitMove:
+        moved = right(u, here, *args, **kw)  # type: ignore[arg-type]
+        return moved._replace(theta=jnp.where(on, here.theta, moved.theta))
 
     patch.setattr(lam_along_orbit, "move", wrong)
 

@@ -22,11 +22,13 @@ def log_target(theta):
 
 
 def test_draws_of_the_slab_alone_are_found_out() -> None:
-    """The spike has 99 times the mass around the slab's draws; importance sampling knows it within a few percent."""
-    rng = np.random.default_rng(0)
+    """The spike has 99 times the mass around the slab's draws, whether or not points around them lie in the spike."""
     top = from_covariance(np.zeros(DIM), SPIKE**2 * np.eye(DIM), 0.0)
-    excess = log_excess(top, SLAB * rng.normal(size=(500, DIM)), log_target, rng)
-    assert 4.0 < excess < 5.2
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        excess = log_excess(top, SLAB * rng.normal(size=(500, DIM)), log_target, rng)
+        # Importance sampling knows both masses within some percent, and leaves out a few percent of the second.
+        assert 4.0 < excess < 5.4
 
 
 def test_draws_of_the_spike_pass() -> None:

@@ -50,6 +50,7 @@ def temper(
     draws: int | None = None,
     chains: int | None = None,
     budget: float | None = None,
+    max_seconds: float | None = None,
     seed: int = 0,
     modes: Literal["auto", "off"] | ArrayLike = "auto",
     init: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
@@ -91,6 +92,9 @@ def temper(
     budget
         Gradient evaluations to spend, over all chains and islands and everything included. By default a run stops once
         the draws are there and log z is precise, at one million evaluations of an island at most.
+    max_seconds
+        Wall seconds that the run may take, compiling included. By default there is no such limit. The run ends with the
+        last round that fits, and its draws then depend on how fast the machine is.
     seed
         The same seed gives the same draws.
     modes
@@ -129,10 +133,11 @@ def temper(
     """
     began, word = time.perf_counter(), seed_word(seed)
     budget, draws, chains = checked_how(settings, budget=budget, draws=draws, chains=chains)
+    limit = checked_seconds(max_seconds)
     islands = whole_number("islands", islands, least=1)
     apart = islands > 1 or client is not None or cluster is not None
     if apart:
-        _check_apart(settings, checkpoint)
+        _check_apart(settings, checkpoint, limit)
     shown = display(progress)
     if model is not None and not isinstance(model, Model) and target is None and dim is None:
         how: dict[str, Any] = {"seed": word, "progress": bool(progress), "known": TAKEN}
@@ -148,7 +153,7 @@ def temper(
     if isinstance(settings, PaperSettings):
         if init is not None:
             raise InputError("init: the paper's engine starts from draws of the base; leave it out")
-        return _by_the_paper(given, (seed, settings, draws, budget), shown, place)
+        return _by_the_paper(given, (seed, settings, draws, budget), shown, place, limit)
     share = None if budget is None else budget / islands
     settings = settings if share is None else settings.within(share, given.dim)
     _check_budget(given, share, settings, search=hints is not None, islands=islands)
@@ -172,7 +177,7 @@ def temper(
     engine = TemperEngine(whole, plan, start, hints=hints, about=about)
     engine.chains.counts = spent
     engine.seconds["start"] = time.perf_counter() - began
-    return carry_out(engine, plan, whole, shown, place)
+    return carry_out(engine, plan, whole, shown, place, max_seconds=limit)
 
 
 TAKEN = frozenset(inspect.signature(temper).parameters)
@@ -192,7 +197,7 @@ def _on_islands(model: Model, begun: Begun, shown: Progress, client: Any, cluste
     return fit
 
 
-def _check_apart(settings: Settings | PaperSettings, checkpoint: object) -> None:
+def _check_apart(settings: Settings | PaperSettings, checkpoint: object, max_seconds: float | None) -> None:
     """Raise where islands are asked for together with what a run in one piece alone can do."""
     if isinstance(settings, PaperSettings):
         raise InputError(
@@ -201,10 +206,16 @@ def _check_apart(settings: Settings | PaperSettings, checkpoint: object) -> None
         )
     if checkpoint is not None:
         raise InputError("checkpoint: it is of one island in this process; leave it out, or islands= and client=")
+    if max_seconds is not None:
+        raise InputError("max_seconds: islands give the same on any machine, so that no clock ends them; give budget=")
 
 
 def _by_the_paper(
-    model: Model, asked: tuple[int, PaperSettings, int | None, float | None], progress: Progress, place: Path | None
+    model: Model,
+    asked: tuple[int, PaperSettings, int | None, float | None],
+    progress: Progress,
+    place: Path | None,
+    max_seconds: float | None,
 ) -> Fit:
     """A run of the paper's engine with this seed, settings, draws and budget."""
     # Imported here, since it needs blackjax, which nothing else here does.
@@ -214,7 +225,7 @@ def _by_the_paper(
     word = seed_word(plan.seed)
     whole, _ = with_reference(model, seed=word)
     check_model(whole, starts(whole, count=max(plan.settings.chains, 64), seed=word))
-    return carry_out(PaperEngine(whole, plan), plan, whole, progress, place)
+    return carry_out(PaperEngine(whole, plan), plan, whole, progress, place, max_seconds=max_seconds)
 
 
 def checked_how(settings: Any, *, budget: Any, draws: Any, chains: Any) -> tuple[float | None, int | None, int | None]:
@@ -226,6 +237,11 @@ def checked_how(settings: Any, *, budget: Any, draws: Any, chains: Any) -> tuple
     ]
     spend = None if budget is None else positive_number("budget", budget, "number of gradient evaluations")
     return spend, counts[0], counts[1]
+
+
+def checked_seconds(max_seconds: Any) -> float | None:
+    """A limit on the wall seconds of a run as a plain number, None for none; raises where it cannot be one."""
+    return None if max_seconds is None else positive_number("max_seconds", max_seconds, "number of seconds")
 
 
 def _check_budget(model: Model, budget: float | None, settings: Settings, *, search: bool, islands: int) -> None:

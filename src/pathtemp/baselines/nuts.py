@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import blackjax
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -15,12 +14,18 @@ import xarray as xr
 
 from pathtemp._types import Array, FloatArray, IntArray, LogDensity
 from pathtemp.api.arguments import a_kind_of, whole_number
+from pathtemp.errors import MissingExtraError
 from pathtemp.kernels.compilation import compiled_once, use_compilation_cache
 from pathtemp.model.inputs import check_model, starts
 from pathtemp.model.model import Model
 from pathtemp.result.draws import draws_dataset
 from pathtemp.seeds import round_key, seed_word
 from pathtemp.verdict.draws import rhat_ess
+
+try:
+    import blackjax
+except ImportError:
+    raise MissingExtraError("blackjax", "paper") from None
 
 FEWEST_WARM_UP = 20
 """Transitions below which Stan's windows cannot be laid out."""

@@ -20,6 +20,7 @@ INTERRUPTED = 130
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; the exit status is 0, 1 for an error, 2 for wrong options, 3 for a run not converged."""
+    from pathtemp.api.environment import check_docstrings
     from pathtemp.cli.parser import make_parser
     from pathtemp.cli.words import as_options
     from pathtemp.errors import InputError, MissingExtraError, SamplingError
@@ -28,6 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = make_parser().parse_args(arguments)
     logging.basicConfig(format="%(message)s")
     try:
+        check_docstrings()
         with warnings.catch_warnings():
             warnings.showwarning = _show
             status: int = options.command(options)

@@ -17,13 +17,14 @@ from pathtemp.io.rebuild import COMMAND_LINE
 log = logging.getLogger("pathtemp.cli")
 
 
-def say_what_is_ignored(options: argparse.Namespace, plan: Any) -> None:
+def say_what_is_ignored(options: argparse.Namespace, plan: Any, *, max_seconds: float = float("inf")) -> None:
     """Tell of options that are not those of the run: it goes on as it was begun."""
-    begun = asked_for(plan)
+    begun = asked_for(plan) | {"max_seconds": None if max_seconds == float("inf") else max_seconds}
     given = {name: getattr(options, name) for name in begun if getattr(options, name) not in (None, False)}
     other = {name: value for name, value in given.items() if value != begun[name]}
     if other:
-        ignored = ", ".join(f"--{name}" if value is True else f"--{name} {value}" for name, value in other.items())
+        dashed = {name.replace("_", "-"): value for name, value in other.items()}
+        ignored = ", ".join(f"--{name}" if value is True else f"--{name} {value}" for name, value in dashed.items())
         kept = ", ".join(f"{name} {_shown(begun[name])}" for name in other)
         log.warning("--resume: %s: ignored, as the run goes on the way it was begun (%s)", ignored, kept)
 

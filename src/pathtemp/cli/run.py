@@ -57,6 +57,7 @@ def _fit(options: argparse.Namespace) -> Fit:
         draws=options.draws,
         chains=options.chains,
         budget=options.budget,
+        max_seconds=options.max_seconds,
         seed=seed,
         modes=options.modes or "auto",
         settings=PAPER if options.paper else DEFAULT,
@@ -69,7 +70,7 @@ def _resumed(options: argparse.Namespace) -> Fit:
     if options.model is None and (options.data is not None or options.base is not None or options.include):
         raise InputError("--data, --base and --include go with a model; without one all is in the checkpoint")
     record = read_last(options.checkpoint)
-    say_what_is_ignored(options, record["plan"])
+    say_what_is_ignored(options, record["plan"], max_seconds=record["state"]["max_seconds"])
     if options.model is None:
         refuse_named(options.checkpoint, record["model"])
         if not options.quiet:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-_OPTION = re.compile(r"\b(base|budget|chains|checkpoint|data|draws|modes|seed)=(?=(\S)?)")
+_OPTION = re.compile(r"\b(base|budget|chains|checkpoint|data|draws|max_seconds|modes|seed)=(?=(\S)?)")
 _WAYS = (
     ("fit.extend, or pt.resume on its checkpoint", "--resume with its --checkpoint"),
     ("go on with fit.extend", "run it again with --checkpoint, and --resume goes on"),

@@ -13,7 +13,9 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from enum import Enum
+from importlib import import_module
 from pathlib import Path
+from threading import Thread
 from typing import Any, Protocol
 
 from pathtemp.engines.interrupts import Interrupts, Stopped
@@ -29,6 +31,9 @@ from pathtemp.result.summary import with_error
 from pathtemp.verdict.travel import check_finished
 
 log = logging.getLogger("pathtemp")
+
+ADAPT_SHARE = 0.5
+"""Share of the seconds of a run by which its kernel is frozen."""
 
 SPARE = 1.1
 """Rounds that must fit into what is left for one to begin: trajectories are random, so one may cost a little more."""
@@ -60,7 +65,7 @@ class Keep(Protocol):
         ...
 
 
-@persistent("schedule", "history", "prepared", "adapted", "frozen", "burnt_in", "kept_back", "engine")
+@persistent("schedule", "history", "prepared", "adapted", "frozen", "burnt_in", "kept_back", "max_seconds", "engine")
 class Driver:
     """One run of an engine; it can be kept, resumed and extended between any two rounds.
 
@@ -80,6 +85,8 @@ class Driver:
         What was asked for, from which the engine can be made again.
     interrupts
         Who hears Ctrl-C; several runs may share one.
+    max_seconds
+        Wall seconds after which no round begins that would not end in time; those before a run was resumed count.
     """
 
     def __init__(
@@ -92,8 +99,11 @@ class Driver:
         keep: Keep | None = None,
         plan: Any = None,
         interrupts: Interrupts | None = None,
+        max_seconds: float = float("inf"),
     ) -> None:
         self.engine, self.schedule, self.progress = engine, schedule, progress
+        self.max_seconds = max_seconds
+        self._begun, self._before, self._round_seconds = time.perf_counter(), 0.0, 0.0
         self.history: list[RoundRecord] = []
         self.prepared = self.frozen = self.burnt_in = False
         self.adapted = 0
@@ -112,6 +122,7 @@ class Driver:
     def extend(self, *, draws: int | None, budget: float | None) -> Fit:
         """Go on where the run stopped; the fit of all rounds together."""
         self.plan_more(draws=draws, budget=budget)
+        self.max_seconds = float("inf")
         return self._fit_after_rounds()
 
     def plan_more(self, *, draws: int | None, budget: float | None) -> None:
@@ -206,6 +217,7 @@ class Driver:
     def _fit_after_rounds(self) -> Fit:
         more = "" if self._keep is None else "; pt.resume goes on from the rounds before once it is mended"
         stopped, began, before = False, time.perf_counter(), sum(self.engine.seconds.values())
+        self._begun, self._before = began, before
         try:
             with self._held(), self._interrupts.heard(), naming(self._model, more=more):
                 self._rounds()
@@ -233,8 +245,10 @@ class Driver:
             return
         self._compile()
         while (run := self._next()) is not None:
+            began = time.perf_counter()
             run()
             self._between_rounds()
+            self._round_seconds = time.perf_counter() - began
         if self.frozen and self.engine.finish(self, self.kept_back):
             self._between_rounds()
 
@@ -245,7 +259,7 @@ class Driver:
             return None if self._ripe else self._adaptive_round
         room = schedule.most - self.kept_back - engine.charged
         over = not schedule.freezes or room < SPARE * engine.round_gradients
-        if over:
+        if over or self._elapsed + SPARE * self._round_seconds > self.max_seconds:
             return None
         with self.timed("verdict"):
             done = schedule.until_done and engine.complete()
@@ -257,6 +271,8 @@ class Driver:
 
     def _compile(self) -> None:
         self.progress.compile("round")
+        # What judges the rounds takes most of a second to import, and XLA leaves Python free while it compiles.
+        Thread(target=import_module, args=("arviz_stats.base",), daemon=True).start()
         self.engine.compile()
 
     def _adaptive_round(self) -> None:
@@ -279,6 +295,7 @@ class Driver:
         """Whether no adaptive round may follow."""
         schedule, spent = self.schedule, self.engine.charged
         no_room = not schedule.freezes and spent + SPARE * self.engine.round_gradients > schedule.most
+        no_room = no_room or self.late(ADAPT_SHARE if schedule.freezes else 1.0)
         return no_room or spent >= schedule.adapt_most or self.adapted == schedule.adaptations
 
     def _keep_back(self) -> None:
@@ -294,13 +311,23 @@ class Driver:
                 self.burnt_in = True
                 self.engine.burnt_in()
 
+    @property
+    def _elapsed(self) -> float:
+        """Wall seconds of the run so far."""
+        return self._before + time.perf_counter() - self._begun
+
+    def late(self, share: float) -> bool:
+        """Whether this share of the seconds that the run may take is over."""
+        return self._elapsed >= share * self.max_seconds
+
     @contextmanager
     def timed(self, phase: str) -> Iterator[None]:
-        """Add the time that passes to the seconds of a phase."""
-        begin = time.perf_counter()
+        """Add the time that passes to the seconds of a phase, but what others count meanwhile."""
+        begin, before = time.perf_counter(), sum(self.engine.seconds.values())
         yield
         seconds = self.engine.seconds
-        seconds[phase] = seconds.get(phase, 0.0) + time.perf_counter() - begin
+        elsewhere = sum(seconds.values()) - before
+        seconds[phase] = seconds.get(phase, 0.0) + time.perf_counter() - begin - elsewhere
 
     def _between_rounds(self) -> None:
         self._interrupts.round_ended()
@@ -322,11 +349,20 @@ def new_checkpoint(path: str | os.PathLike[str]) -> Path:
     return new_place(path)
 
 
-def carry_out(engine: Engine, plan: Any, model: Model, progress: Progress, place: Path | None) -> Fit:
+def carry_out(
+    engine: Engine,
+    plan: Any,
+    model: Model,
+    progress: Progress,
+    place: Path | None,
+    *,
+    max_seconds: float | None = None,
+) -> Fit:
     """The fit of a new run, with a checkpoint at ``place`` where there is one; ``plan`` says what was asked for."""
-    keep = None if place is None else _writer(place, plan, model)
+    keep, limit = None if place is None else _writer(place, plan, model), max_seconds or float("inf")
     schedule = engine.schedule(plan.budget)
-    return Driver(engine, schedule, model=model, progress=progress, keep=keep, plan=plan).carry_out()
+    driver = Driver(engine, schedule, model=model, progress=progress, keep=keep, plan=plan, max_seconds=limit)
+    return driver.carry_out()
 
 
 def go_on(engine: Engine, record: Mapping[str, Any], model: Model, progress: Progress, place: Path) -> Fit:

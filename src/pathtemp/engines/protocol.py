@@ -86,6 +86,15 @@ class Host(Protocol):
         """Gradient evaluations of each line of the history of that phase."""
         ...
 
+    @property
+    def max_seconds(self) -> float:
+        """Wall seconds that the run may take."""
+        ...
+
+    def late(self, share: float) -> bool:
+        """Whether this share of the seconds that the run may take is over."""
+        ...
+
 
 class Engine(ABC):
     """One way to sample along a path and to learn from it.

@@ -7,9 +7,11 @@ import os
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -28,9 +30,14 @@ QUICK: dict[str, str | bool] = {
     "xla_llvm_disable_expensive_passes": True,
     "xla_cpu_use_fusion_emitters": False,
 }
-"""What XLA leaves out on a CPU: it compiles in half the time, and the program is up to a quarter slower."""
+"""What XLA leaves out on a CPU: it compiles in half the time, and a program takes up to twice as long."""
+
+MOST_BEGUN = 2
+"""Programs that are compiled in the background, or wait there for the run that wants them."""
 
 _programs: OrderedDict[Hashable, Any] = OrderedDict()
+_begun: OrderedDict[Hashable, Future[Any]] = OrderedDict()
+_background = ThreadPoolExecutor(1, thread_name_prefix="pathtemp-compile")
 
 
 def known_options(options: Mapping[str, str | bool]) -> dict[str, str | bool]:
@@ -53,44 +60,138 @@ def _is_known(name: str, value: str | bool) -> bool:
     return True
 
 
+LEAST_DATA = 4096
+"""Numbers in an array from which it counts as data, and is handed to a program rather than written into it."""
+
+
+@dataclass(frozen=True)
+class _Order:
+    """A program that is wanted: what it is known by, the arrays that it is handed at each call, and how to lower it."""
+
+    key: Hashable
+    arrays: list[Any]
+    lower: Callable[[], _Lowered]
+
+
+class _Lowered(NamedTuple):
+    """A program that is not compiled yet, and what it takes before all other arguments: its data, if it has any."""
+
+    data: tuple[()] | tuple[list[jax.Array]]
+    program: jax.stages.Lowered
+
+    def compile(self, options: dict[str, str | bool]) -> Callable[..., Any]:
+        """The program, which has its data."""
+        return partial(self.program.compile(options), *self.data)
+
+
 def compiled_once(
     make: Callable[..., Callable[..., Any]],
     static: tuple[Hashable, ...],
     arguments: tuple[Any, ...],
     *,
     donate: tuple[int, ...] = (),
+    quick: bool = True,
 ) -> tuple[Any, float]:
     """Compile ``make(*static)`` ahead of time for the shapes of ``arguments``; returns it and the seconds it took.
 
     What comes back cannot compile again: another shape raises. The same function, statics and shapes give the same
     program, so that a second run on one model does not compile at all. Arrays inside ``static`` (a base with
-    parameters) are handed to the program at each call: other values of the same shapes compile nothing.
+    parameters) are handed to the program at each call: other values of the same shapes compile nothing. ``quick`` is
+    for programs that run for less time than XLA would take to make them faster.
 
     >>> import jax.numpy as jnp
     >>> program, _ = compiled_once(lambda n: lambda x: n * x, (2,), (jnp.ones(3),))
     >>> program(jnp.ones(3)).tolist()
     [2.0, 2.0, 2.0]
     """
+    order, begin = _order(make, static, arguments, donate), time.perf_counter()
+    if order.key in _begun:
+        # Whatever went wrong there is raised here.
+        _keep(order.key, _begun.pop(order.key).result())
+    elif order.key not in _programs:
+        _keep(order.key, order.lower().compile(_options(quick)))
+    _programs.move_to_end(order.key)
+    return partial(_programs[order.key], order.arrays), time.perf_counter() - begin
+
+
+def begin_compiling(
+    make: Callable[..., Callable[..., Any]],
+    static: tuple[Hashable, ...],
+    arguments: tuple[Any, ...],
+    *,
+    donate: tuple[int, ...] = (),
+    quick: bool = True,
+) -> None:
+    """Let XLA begin with what :func:`compiled_once` will be asked for, while this thread goes on.
+
+    >>> import jax.numpy as jnp
+    >>> how = (lambda n: lambda x: n * x, (3,), (jnp.ones(3),))
+    >>> begin_compiling(*how)
+    >>> compiled_once(*how)[0](jnp.ones(3)).tolist()
+    [3.0, 3.0, 3.0]
+    """
+    order = _order(make, static, arguments, donate)
+    if order.key in _programs or order.key in _begun:
+        return
+    # Traced and lowered here, under the settings of this thread.
+    lowered, options = order.lower(), _options(quick)
+    while len(_begun) >= MOST_BEGUN:
+        _begun.popitem(last=False)[1].cancel()
+    _begun[order.key] = _background.submit(lowered.compile, options)
+
+
+def _order(
+    make: Callable[..., Callable[..., Any]],
+    static: tuple[Hashable, ...],
+    arguments: tuple[Any, ...],
+    donate: tuple[int, ...],
+) -> _Order:
     parts, structure = jax.tree.flatten(static)
     traced = [isinstance(part, jax.Array | np.ndarray) for part in parts]
     arrays = [part for part, is_array in zip(parts, traced, strict=True) if is_array]
     fixed = tuple(None if is_array else part for part, is_array in zip(parts, traced, strict=True))
+
+    def whole(arrays: list[Any], *arguments: Any) -> Any:
+        rest = iter(arrays)
+        filled = [next(rest) if is_array else part for part, is_array in zip(fixed, traced, strict=True)]
+        return make(*jax.tree.unflatten(structure, filled))(*arguments)
+
     key = (make, structure, fixed, tuple(traced), _shapes(arrays), _shapes(arguments))
-    begin = time.perf_counter()
-    if key not in _programs:
+    return _Order(key, arrays, lambda: _lowered(whole, (arrays, *arguments), tuple(index + 1 for index in donate)))
 
-        def whole(arrays: list[Any], *arguments: Any) -> Any:
-            rest = iter(arrays)
-            filled = [next(rest) if is_array else part for part, is_array in zip(fixed, traced, strict=True)]
-            return make(*jax.tree.unflatten(structure, filled))(*arguments)
 
-        shifted = tuple(index + 1 for index in donate)
-        quick = known_options(QUICK) if jax.default_backend() == "cpu" else {}
-        _programs[key] = jax.jit(whole, donate_argnums=shifted).lower(arrays, *arguments).compile(quick)
-        if len(_programs) > MOST_PROGRAMS:
-            _programs.popitem(last=False)
-    _programs.move_to_end(key)
-    return partial(_programs[key], arrays), time.perf_counter() - begin
+def _lowered(function: Callable[..., Any], arguments: tuple[Any, ...], donate: tuple[int, ...]) -> _Lowered:
+    """A function lowered for its arguments, with the data that a user's density closes over taken out of it.
+
+    Written into a program, data of some size make compiling slow, are in memory once for each program, and keep other
+    data of the same shape from using what the cache on disk has.
+    """
+    traced = jax.jit(function, donate_argnums=donate).trace(*arguments)
+    constants = traced.jaxpr.consts
+    is_data = [np.size(constant) >= LEAST_DATA for constant in constants]
+    if not any(is_data):
+        return _Lowered((), traced.lower())
+    data = [jax.device_put(constant) for constant, taken in zip(constants, is_data, strict=True) if taken]
+    structure = jax.tree.structure(traced.out_info)
+
+    def with_data(data: list[jax.Array], *arguments: Any) -> Any:
+        rest = iter(data)
+        filled = [next(rest) if taken else constant for constant, taken in zip(constants, is_data, strict=True)]
+        flat = jax.tree.leaves(arguments)
+        return jax.tree.unflatten(structure, jax.core.eval_jaxpr(traced.jaxpr.jaxpr, filled, *flat))
+
+    shifted = tuple(index + 1 for index in donate)
+    return _Lowered((data,), jax.jit(with_data, donate_argnums=shifted).lower(data, *arguments))
+
+
+def _options(quick: bool) -> dict[str, str | bool]:
+    return known_options(QUICK) if quick and jax.default_backend() == "cpu" else {}
+
+
+def _keep(key: Hashable, program: Any) -> None:
+    _programs[key] = program
+    if len(_programs) > MOST_PROGRAMS:
+        _programs.popitem(last=False)
 
 
 def _shapes(tree: Any) -> Hashable:

@@ -8,14 +8,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import blackjax
 import jax
 import jax.numpy as jnp
 
 from pathtemp._types import Array, Key
+from pathtemp.errors import MissingExtraError
 from pathtemp.paths.geometric import GeometricPath, delta, log_density
 from pathtemp.paths.links import CubicLink
 from pathtemp.paths.pseudoprior import PseudoPrior
+
+try:
+    import blackjax
+except ImportError:
+    raise MissingExtraError("blackjax", "paper") from None
 
 LINK = CubicLink()
 

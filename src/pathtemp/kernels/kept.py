@@ -16,6 +16,7 @@ import numpy as np
 
 from pathtemp._types import Array
 from pathtemp.io.persistent import storable
+from pathtemp.kernels.spread import on_device
 
 
 @storable
@@ -50,7 +51,7 @@ def empty(draws: int, chains: int, dim: int, *, coming: int) -> Kept:
     ``coming`` is the largest number of visits in a round, over all chains.
     """
     rows = _rows(draws, chains)
-    theta, chain, tour = (jnp.asarray(x) for x in (np.zeros((rows, dim)), np.zeros(rows, int), np.zeros(rows, int)))
+    theta, chain, tour = (on_device(x) for x in (np.zeros((rows, dim)), np.zeros(rows, int), np.zeros(rows, int)))
     return restart(Kept(theta, chain, tour, theta, theta, theta), coming=coming)
 
 
@@ -60,7 +61,7 @@ def restart(kept: Kept, *, coming: int) -> Kept:
     share = 2.0 * coming / max(kept.theta.shape[0] - 4, 1)
     stride = 2 ** int(np.ceil(np.log2(max(share, 1.0))))
     # Each its own buffer: a round donates them all.
-    size, visits, spacing = (jnp.asarray(np.asarray(x)) for x in (0, 0, stride))
+    size, visits, spacing = (on_device(np.asarray(x)) for x in (0, 0, stride))
     return kept._replace(size=size, visits=visits, stride=spacing)
 
 

@@ -22,6 +22,24 @@ from pathtemp.paths.geometric import as_energies, log_density
 from pathtemp.paths.links import MetricLink, unit
 
 
+class Point(NamedTuple):
+    """Where a chain is: a, theta (dim,), the z (dim,) that the transport takes to theta, and (log psi, log q) there."""
+
+    a: Array
+    theta: Array
+    z: Array
+    energies: Array
+
+
+class Lattice(NamedTuple):
+    """Points of the circle among which a moves: how far apart, how many, and the law of a given theta."""
+
+    spacing: Array
+    points: int
+    link: MetricLink
+    prior: PseudoPrior
+
+
 class OrbitMove(NamedTuple):
     """The state after the move, and what the lattice held.
 
@@ -51,36 +69,31 @@ def certain(theta: Array, energies: Array) -> Array:
 
 def move(
     u: Array,
-    a: Array,
-    theta: Array,
-    z: Array,
-    energies: Array,
+    here: Point,
+    lattice: Lattice,
     *,
-    spacing: Array,
-    points: int,
-    link: MetricLink,
-    prior: PseudoPrior,
     transport: OneTransport,
     evaluate: Callable[[Array], Array],
     log_label: Callable[[Array, Array], Array] = certain,
 ) -> OrbitMove:
-    """Move a along the orbit of z on ``points`` lattice points ``spacing`` apart; evaluates ``points - 1`` densities.
+    """Move a along the orbit of z on a lattice; evaluates as many densities as it has points, less one.
 
     ``u`` are two uniforms: the place of a in its window, and the choice among the points. ``evaluate`` gives (log psi,
     log q) of a point; ``log_label`` of (theta, energies) is the log probability of the label that the transport belongs
     to.
     """
+    spacing, points, link, prior = lattice
     place = jnp.floor(u[0] * points).astype(int)
     other = (place + jnp.arange(1, points)) % points
-    lattice = jnp.concatenate([a[None], jnp.mod(a + (other - place) * spacing, 2.0)])
-    thetas, log_dets = transport.orbit(z, unit(lattice))
+    window = jnp.concatenate([here.a[None], jnp.mod(here.a + (other - place) * spacing, 2.0)])
+    thetas, log_dets = transport.orbit(here.z, unit(window))
     values = jax.vmap(evaluate)(thetas[1:])
-    candidates = jnp.concatenate([energies[None], as_energies(values)])
-    log_p = log_density(candidates, link(lattice)) + log_dets - jax.vmap(prior)(lattice)
+    candidates = jnp.concatenate([here.energies[None], as_energies(values)])
+    log_p = log_density(candidates, link(window)) + log_dets - jax.vmap(prior)(window)
     log_p = log_p + jax.vmap(log_label)(thetas, candidates)
     log_p = jnp.where(jnp.isnan(log_p), -jnp.inf, log_p)
     probability = jax.nn.softmax(log_p)
     choice = choose(u[1], probability)
-    chosen = jnp.where(choice == 0, theta, thetas[choice])
+    chosen = jnp.where(choice == 0, here.theta, thetas[choice])
     rejected = rejected_at(values, thetas[1:])
-    return OrbitMove(lattice[choice], chosen, candidates[choice], lattice, probability, rejected)
+    return OrbitMove(window[choice], chosen, candidates[choice], window, probability, rejected)

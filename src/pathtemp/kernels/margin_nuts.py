@@ -6,16 +6,21 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import blackjax
 import jax
 import jax.numpy as jnp
 
 from pathtemp._types import Array
+from pathtemp.errors import MissingExtraError
 from pathtemp.io.persistent import storable
 from pathtemp.kernels.joint_nuts import spent_by
 from pathtemp.paths.margin import MarginLogQ
 from pathtemp.paths.pseudoprior import Kernels, PiecewiseLinear
 from pathtemp.seeds import round_key
+
+try:
+    import blackjax
+except ImportError:
+    raise MissingExtraError("blackjax", "paper") from None
 
 
 @jax.tree_util.register_dataclass

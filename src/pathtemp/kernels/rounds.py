@@ -16,7 +16,7 @@ from pathtemp.io.persistent import storable
 from pathtemp.kernels import kept, strata
 from pathtemp.kernels.kept import Kept
 from pathtemp.kernels.rejected import Rejected, point_of
-from pathtemp.kernels.spread import by_part, copied, held_copied, held_spread, parts_of, spread
+from pathtemp.kernels.spread import by_part, copied, held_copied, held_spread, on_device, parts_of, spread
 from pathtemp.kernels.transported_hmc import ChainState, KernelParameters, Step, iterate
 from pathtemp.paths.geometric import GeometricPath, delta
 from pathtemp.seeds import round_key
@@ -153,7 +153,7 @@ def empty_sums(chains: int, cells: int) -> TourSums:
 
 def zeros(*shape: int, dtype: type = float) -> Array:
     """Zeros on the device, made without compiling anything."""
-    return jnp.asarray(np.zeros(shape, dtype))
+    return on_device(np.zeros(shape, dtype))
 
 
 def initial_state(chains: ChainState, draws: int, cells: int, *, iterations: int, exact_base: bool) -> State:

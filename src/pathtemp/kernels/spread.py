@@ -13,6 +13,7 @@ from typing import TypeVar
 import jax
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
+from numpy.typing import ArrayLike
 
 from pathtemp._types import Array
 
@@ -45,6 +46,17 @@ def by_part(x: Array) -> Array:
     """Sums of ``x`` (C, ...) over the chains of each part, (parts, ...)."""
     parts = parts_of(x.shape[0])
     return x.reshape(parts, -1, *x.shape[1:]).sum(axis=1)
+
+
+def on_device(x: ArrayLike) -> Array:
+    """An array of the host's numbers that no one else holds, so that a program may be given its memory.
+
+    Unlike ``jnp.asarray`` it compiles nothing, which for the many shapes of a run takes longer than anything else here.
+
+    >>> on_device(0.5).dtype, on_device([True, False]).shape
+    (dtype('float64'), (2,))
+    """
+    return jax.device_put(np.array(x))
 
 
 def spread(tree: Tree, devices: int) -> Tree:

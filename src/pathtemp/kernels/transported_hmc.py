@@ -125,10 +125,10 @@ def iterate(
     no_masses = jnp.zeros(strata.count_bins(link.cells))
 
     def along_orbit() -> tuple[Array, Array, Array, Array, Rejected]:
-        lattice: dict[str, Any] = {"spacing": spacing, "points": lattice_points, "link": link, "prior": prior}
-        moved = lam_along_orbit.move(
-            u[:2], a, theta, z, energies, transport=transport, evaluate=path.values, log_label=log_label, **lattice
-        )
+        here = lam_along_orbit.Point(a, theta, z, energies)
+        lattice = lam_along_orbit.Lattice(spacing, lattice_points, link, prior)
+        how: dict[str, Any] = {"transport": transport, "evaluate": path.values, "log_label": log_label}
+        moved = lam_along_orbit.move(u[:2], here, lattice, **how)
         masses = no_masses.at[strata.bin_of(moved.lattice, link.cells)].add(moved.probability)
         # Of lattices on a part of the circle it is chance how many points lie at the ends.
         counts = ~parameters.frozen | (spacing * lattice_points > 2.0 - 1e-9)

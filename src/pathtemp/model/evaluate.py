@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import jax
 import numpy as np
@@ -16,6 +17,9 @@ from pathtemp.seeds import KeyStream, stream_key
 BLOCK = 64
 """Points evaluated at once."""
 
+TOGETHER = 256
+"""Blocks in one call of a program where there are so many."""
+
 
 def energies_of(path: GeometricPath, theta: FloatArray) -> FloatArray:
     """(log psi, log q) of many points: (n, dim) -> (n, 2); NaN counts as zero density, and +inf is an error."""
@@ -28,19 +32,47 @@ def energies_of(path: GeometricPath, theta: FloatArray) -> FloatArray:
 
 def values_of(path: GeometricPath, theta: FloatArray) -> FloatArray:
     """(log psi, log q) of many points as the two functions give them: (n, dim) -> (n, 2)."""
+    return in_blocks(_vmapped_values, (path,), theta)[0] if len(theta) else np.empty((0, 2))
+
+
+def in_blocks(
+    make: Callable[..., Callable[[Array], Any]], static: tuple[Any, ...], theta: FloatArray
+) -> list[FloatArray]:
+    """What ``make(*static)`` gives of many points (n, dim), n at least 1: its arrays, with n rows each.
+
+    The function takes ``BLOCK`` points. What it gives of a point does not depend on how many there are.
+    """
     count, dim = theta.shape
-    program, _ = compiled_once(_vmapped_values, (path,), (np.zeros((BLOCK, dim)),))
-    padded = np.concatenate([theta, np.repeat(theta[-1:], -count % BLOCK, axis=0)])
-    blocks = [np.asarray(program(block)) for block in padded.reshape(-1, BLOCK, dim)]
-    return np.concatenate(blocks)[:count] if blocks else np.empty((0, 2))
+    many = count - count % (BLOCK * TOGETHER)
+    found = []
+    if many:
+        program, _ = compiled_once(_over_blocks, (make, *static), (np.zeros((TOGETHER, BLOCK, dim)),))
+        found += [program(blocks) for blocks in theta[:many].reshape(-1, TOGETHER, BLOCK, dim)]
+    if many < count:
+        program, _ = compiled_once(make, static, (np.zeros((BLOCK, dim)),))
+        padded = np.concatenate([theta[many:], np.repeat(theta[-1:], -count % BLOCK, axis=0)])
+        found += [program(block) for block in padded.reshape(-1, BLOCK, dim)]
+    together = zip(*(jax.tree.leaves(part) for part in found), strict=True)
+    # A call gives arrays of a block, (BLOCK, ...), or of many, (TOGETHER, BLOCK, ...).
+    shapes = [leaf.shape[1 if many < count else 2 :] for leaf in jax.tree.leaves(found[-1])]
+    return [
+        np.concatenate([np.asarray(x).reshape(-1, *shape) for x in parts])[:count]
+        for parts, shape in zip(together, shapes, strict=True)
+    ]
 
 
 def exact_draws(sample: Sampler, *, seed: int, stream: int, count: int) -> FloatArray:
     """``count`` exact draws (count, dim) from a stream of random numbers that no round uses."""
-    program, _ = compiled_once(_block_of_draws, (sample,), (np.uint32(0), np.uint32(0), np.uint32(0)))
-    words = (np.uint32(seed), np.uint32(stream))
-    blocks = [np.asarray(program(*words, np.uint32(i))) for i in range(-(-count // BLOCK))]
-    return np.concatenate([np.empty((0, _dim(sample))), *blocks])[:count].astype(np.float64)
+    words, blocks = (np.uint32(seed), np.uint32(stream)), -(-count // BLOCK)
+    many = blocks - blocks % TOGETHER
+    found = [np.empty((0, _dim(sample)))]
+    if many:
+        program, _ = compiled_once(_blocks_of_draws, (sample,), (np.uint32(0), np.uint32(0), np.uint32(0)))
+        found += [np.concatenate(np.asarray(program(*words, np.uint32(i)))) for i in range(0, many, TOGETHER)]
+    if many < blocks:
+        program, _ = compiled_once(_block_of_draws, (sample,), (np.uint32(0), np.uint32(0), np.uint32(0)))
+        found += [np.asarray(program(*words, np.uint32(i))) for i in range(many, blocks)]
+    return np.concatenate(found)[:count].astype(np.float64)
 
 
 def _dim(sample: Sampler) -> int:
@@ -49,6 +81,18 @@ def _dim(sample: Sampler) -> int:
 
 def _vmapped_values(path: GeometricPath) -> Callable[[Array], Array]:
     return jax.vmap(path.values)
+
+
+def _over_blocks(make: Callable[..., Callable[[Array], Any]], *static: Any) -> Callable[[Array], Any]:
+    return lambda blocks: jax.lax.map(make(*static), blocks)
+
+
+def _blocks_of_draws(sample: Sampler) -> Callable[[Array, Array, Array], Array]:
+    """The blocks from a number on, each as :func:`_block_of_draws` gives it."""
+    draw = _block_of_draws(sample)
+    return lambda seed, stream, first: jax.lax.map(
+        lambda i: draw(seed, stream, first + i), jax.numpy.arange(TOGETHER, dtype=np.uint32)
+    )
 
 
 def _block_of_draws(sample: Sampler) -> Callable[[Array, Array, Array], Array]:

@@ -17,6 +17,9 @@ DRAWS = 2048
 WIDER = 4.0
 """Mean square of standardised draws, a dimension, from which they are spread wider than the law."""
 
+LEFT_OUT = 0.01
+"""Share of those points, the ones of largest weight, that are left out around draws: a few may lie in a spike."""
+
 FEWEST_DRAWS = 32
 """Draws of a mode from which their spread is looked at."""
 
@@ -34,13 +37,18 @@ def is_wider(law: Local, theta: FloatArray) -> bool:
     return bool(np.median(np.mean(law.standardise(theta) ** 2, axis=1)) > WIDER)
 
 
-def log_mass_around(law: Local, log_target: Callable[[FloatArray], FloatArray], rng: np.random.Generator) -> float:
-    """Log mass of the target where the law is, by importance sampling; NaN where too few draws are effective."""
+def log_mass_around(
+    law: Local, log_target: Callable[[FloatArray], FloatArray], rng: np.random.Generator, *, left_out: float = 0.0
+) -> float:
+    """Log mass of the target where the law is, by importance sampling; NaN where too few draws are effective.
+
+    ``left_out`` is the share of the draws, those of largest weight, that do not count.
+    """
     dim = len(law.centre)
     z = rng.standard_normal((DRAWS, dim)) * np.sqrt(HEAVY_DF / rng.chisquare(HEAVY_DF, (DRAWS, 1)))
     theta = law.spread_out(z)
     log_weight = log_target(theta) - log_student(law, theta)
-    log_weight = np.where(np.isfinite(log_weight), log_weight, -np.inf)
+    log_weight = np.sort(np.where(np.isfinite(log_weight), log_weight, -np.inf))[: DRAWS - int(left_out * DRAWS)]
     if not np.isfinite(log_weight).any():
         return float("nan")
     effective = np.exp(2.0 * logsumexp(log_weight) - logsumexp(2.0 * log_weight))
@@ -57,5 +65,5 @@ def log_excess(
     if not is_wider(law, theta):
         return -np.inf
     around = from_covariance(theta.mean(axis=0), np.cov(theta.T).reshape(len(law.centre), -1), law.height)
-    ratio = log_mass_around(law, log_target, rng) - log_mass_around(around, log_target, rng)
+    ratio = log_mass_around(law, log_target, rng) - log_mass_around(around, log_target, rng, left_out=LEFT_OUT)
     return float(ratio) if np.isfinite(ratio) else -np.inf

@@ -72,12 +72,13 @@ def find_modes(
     limits: Limits,
     *,
     rng: np.random.Generator,
+    after_first: Callable[[], None] = lambda: None,
 ) -> None:
     """Climb from base draws and from draws (lam, theta) of the annealing pass until little is unseen; then scan.
 
     ``base_draws(n)`` gives fresh draws of the base (n, dim). The scan looks at the density of base draws, and of some
     further out, and climbs from those that the modes known so far explain least. Where a mode might still be missed
-    easily, and starts help, more are made.
+    easily, and starts help, more are made. ``after_first`` is called once it is known about how many modes there are.
     """
     limit = search.counts.gradients + limits.gradients
     along = spread_over_levels(*levels, rng)
@@ -93,6 +94,7 @@ def find_modes(
                 return
         if left() < 0.25 * limits.gradients:
             break
+    after_first()
     few = LEG // 2
     search.climb(outwards(base_draws(BATCH)), found_by="far", random=False, most_gradients=left(), most_steps=few)
     at_target = levels[1][levels[0] >= 1.0]

@@ -10,13 +10,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from pathtemp._types import Array, FloatArray, LogDensity
-from pathtemp.kernels.compilation import compiled_once
+from pathtemp.model.evaluate import in_blocks
 
 HEAVY_DF = 5
 """Degrees of freedom of heavy-tailed local laws."""
-
-BLOCK = 64
-"""Gradients evaluated at once."""
 
 DENSE_DIM = 512
 """Largest dimension in which the whole matrix of curvatures is computed, at two gradients a dimension."""
@@ -85,6 +82,19 @@ class Local:
         """The z of points theta (n, dim)."""
         u = (theta - self.centre) / self.scale
         return u - (u @ self.basis) * (self.gain / (1.0 + self.gain)) @ self.basis.T
+
+    def square(self, theta: FloatArray) -> FloatArray:
+        """The squared length of the z of points theta (n, dim); the basis is orthonormal.
+
+        >>> law, x = from_covariance(np.zeros(2), np.array([[4.0, 1.0], [1.0, 1.0]]), 0.0), np.array([[2.0, -1.0]])
+        >>> bool(abs(law.square(x)[0] - np.sum(law.standardise(x) ** 2)) < 1e-12)
+        True
+        """
+        u = (theta - self.centre) / self.scale
+        shrunk = self.gain / (1.0 + self.gain)
+        whole, along = np.einsum("ij,ij->i", u, u), (u @ self.basis) ** 2
+        # In the bulk of a law that is much wider along its basis, the difference would be rounding alone.
+        return np.maximum(whole - along @ (shrunk * (2.0 - shrunk)), along @ (1.0 - shrunk) ** 2)
 
     def spread_out(self, z: FloatArray) -> FloatArray:
         """The theta of points z (n, dim)."""
@@ -197,10 +207,7 @@ def values_and_gradients(log_density: LogDensity, theta: FloatArray) -> tuple[Fl
     count, dim = theta.shape
     if count == 0:
         return np.empty(0), np.empty((0, dim))
-    program, _ = compiled_once(_make_gradients, (log_density,), (np.zeros((BLOCK, dim)),))
-    padded = np.concatenate([theta, np.repeat(theta[-1:], -count % BLOCK, axis=0)])
-    parts = [program(block) for block in padded.reshape(-1, BLOCK, dim)]
-    values, gradients = (np.concatenate([np.asarray(part[i]) for part in parts])[:count] for i in (0, 1))
+    values, gradients = in_blocks(_make_gradients, (log_density,), theta)
     return values, gradients
 
 

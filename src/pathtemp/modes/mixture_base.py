@@ -15,6 +15,7 @@ import numpy as np
 from jax.scipy.special import gammaln, logsumexp
 
 from pathtemp._types import Array, FloatArray, Key, LogDensity, Sampler
+from pathtemp.kernels.spread import on_device
 from pathtemp.kernels.transport import AffineMap
 from pathtemp.modes.local import HEAVY_DF, Local
 
@@ -158,14 +159,14 @@ def mixture_base(
     log_weight = np.full(count, -np.inf)
     log_weight[: len(laws)] = np.log(weights * (1.0 - SAFETY))
     base = MixtureBase(
-        jnp.asarray(log_weight),
-        jnp.asarray(np.stack([law.centre for law in wide])),
-        jnp.asarray(np.stack([law.scale for law in wide])),
-        jnp.asarray(basis),
-        jnp.asarray(gain),
-        jnp.asarray([law.log_det for law in wide]),
-        jnp.asarray([law.heavy for law in wide]),
-        jnp.asarray(np.log(SAFETY)),
+        on_device(log_weight),
+        on_device(np.stack([law.centre for law in wide])),
+        on_device(np.stack([law.scale for law in wide])),
+        on_device(basis),
+        on_device(gain),
+        on_device([law.log_det for law in wide]),
+        on_device([law.heavy for law in wide]),
+        on_device(np.log(SAFETY)),
         log_prob,
     )
     return base, MixtureSampler(base, sample)

@@ -22,7 +22,15 @@ from pathtemp.model.bases import Automatic, ProperPart
 from pathtemp.model.inputs import check_density, naming, nan_in_data
 from pathtemp.model.model import Model
 from pathtemp.modes.ascent import LEG, BoolArray, ascend
-from pathtemp.modes.cover import Cover, CoverSampler, PartCover, PartCoverSampler, cover_of_law, marginal
+from pathtemp.modes.cover import (
+    MOST_DF,
+    Cover,
+    CoverSampler,
+    PartCover,
+    PartCoverSampler,
+    cover_of_law,
+    marginal,
+)
 from pathtemp.modes.explore import explore, falls_off
 from pathtemp.modes.find import BATCH
 from pathtemp.modes.local import HEAVY_DF, Local, from_covariance
@@ -59,7 +67,7 @@ WIDER = 1.5
 WIDER_EXPLORED = 2.0
 """The same relative to that of an exploration, which is rougher."""
 
-DF, LEAST_DF, EXPLORED_DF = 30.0, 1.0, 5.0
+DF, LEAST_DF, EXPLORED_DF = float(MOST_DF), 1.0, 5.0
 """Degrees of freedom of a cover: where tails are light, at least, and of a heavy-tailed population."""
 
 HEAVY = 3.5

@@ -26,14 +26,14 @@ PER_DIMENSION = 10.0
 
 def log_normal(law: Local, theta: FloatArray) -> FloatArray:
     """Log density of the law at points (n, dim), were it normal."""
-    square = np.sum(law.standardise(theta) ** 2, axis=1)
+    square = law.square(theta)
     return np.asarray(-0.5 * square - 0.5 * theta.shape[1] * np.log(2 * np.pi) - law.log_det)
 
 
 def log_student(law: Local, theta: FloatArray) -> FloatArray:
     """Log density of the law at points (n, dim), were it Student-t."""
     dim, nu = theta.shape[1], HEAVY_DF
-    square = np.sum(law.standardise(theta) ** 2, axis=1)
+    square = law.square(theta)
     constant = gammaln(0.5 * (nu + dim)) - gammaln(0.5 * nu) - 0.5 * dim * np.log(nu * np.pi)
     return np.asarray(constant - 0.5 * (nu + dim) * np.log1p(square / nu) - law.log_det)
 

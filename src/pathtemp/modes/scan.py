@@ -8,6 +8,7 @@ import numpy as np
 
 from pathtemp._types import FloatArray, IntArray
 from pathtemp.modes.local import Local
+from pathtemp.modes.refine import log_normal
 
 AWAY = 0.999
 """Cosine above which a gradient surely points to the centre of a mode."""
@@ -44,13 +45,14 @@ class Scan:
         for k in range(self._modes, len(laws)):
             law, mass = laws[k], log_mass[k]
             with np.errstate(over="ignore", invalid="ignore"):
-                z = law.standardise(self.theta)
-                log_law = mass - 0.5 * np.sum(z**2, axis=1) - 0.5 * z.shape[1] * np.log(2 * np.pi) - law.log_det
+                log_law = mass + log_normal(law, self.theta)
             log_law = np.where(np.isfinite(log_law), log_law, -np.inf)
             self.known = np.logaddexp(self.known, log_law)
             self._likeliest = np.where(log_law > self._height, k, self._likeliest)
             self._height = np.maximum(self._height, log_law)
-            turn = cosine(law, z[: len(self.gradient)], self.gradient)
+            with np.errstate(over="ignore", invalid="ignore"):
+                z = law.standardise(self.theta[: len(self.gradient)])
+            turn = cosine(law, z, self.gradient)
             self.owner = np.where(turn > self.cosine, k, self.owner)
             self.cosine = np.maximum(self.cosine, turn)
         self._modes = len(laws)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.stats import beta
+from scipy.special import betaincinv
 
 from pathtemp._types import FloatArray, IntArray
 
@@ -27,7 +27,7 @@ def most_unseen(counts: IntArray, starts: int) -> float:
     1.0
     """
     once = int(np.count_nonzero(counts == 1))
-    return float(beta.ppf(CONFIDENCE, once + 1, starts - once)) if starts > once else 1.0
+    return float(betaincinv(once + 1, starts - once, CONFIDENCE)) if starts > once else 1.0
 
 
 def missing_mass(counts: IntArray, shares: FloatArray) -> float:

@@ -10,11 +10,15 @@ from pathtemp._types import FloatArray, IntArray
 from pathtemp.result.run import Check, Rejections
 from pathtemp.verdict.registry import MORE, gate, judged
 
+MOST_JUDGED = 65_536
+"""Draws of which R-hat and effective sample size are computed: more show nothing further."""
+
 
 def rhat_ess(draws: FloatArray, *, most: int = 40) -> tuple[float, float, float]:
     """Worst R-hat, bulk ESS and tail ESS over the last axis of (chain, draw, quantity), rank-normalised (ArviZ).
 
-    Where there are more than ``most`` quantities, over those whose chain means differ most.
+    Where there are more than ``most`` quantities, over those whose chain means differ most; where there are more than
+    ``MOST_JUDGED`` draws, of evenly spaced ones.
     """
     from arviz_stats.base import array_stats
 
@@ -24,6 +28,7 @@ def rhat_ess(draws: FloatArray, *, most: int = 40) -> tuple[float, float, float]
     varying = np.flatnonzero(np.ptp(draws.reshape(-1, quantities), axis=0) > 0)
     if len(varying) == 0:
         return float("nan"), float("nan"), float("nan")
+    draws = draws[:, :: -(-chains * count // MOST_JUDGED)]
     between = draws.mean(axis=1).var(axis=0)[varying] / draws.var(axis=(0, 1))[varying]
     x = draws[..., varying[np.argsort(between)[-most:]]]
     rhat = array_stats.rhat(x, chain_axis=0, draw_axis=1)

@@ -15,7 +15,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from scipy.special import ndtri
-from scipy.stats import rankdata
 
 from pathtemp import seeds
 from pathtemp._types import Array, FloatArray, IntArray
@@ -23,7 +22,7 @@ from pathtemp.engines.default.transport import fit_transport, median_spread, shr
 from pathtemp.io.persistent import storable
 from pathtemp.kernels import hmc
 from pathtemp.kernels.rejected import Rejected, code_of, point_of
-from pathtemp.kernels.spread import held_copied, held_spread
+from pathtemp.kernels.spread import held_copied, held_spread, on_device
 from pathtemp.kernels.transport import AffineMap, Transport
 from pathtemp.kernels.transported_hmc import jitter
 from pathtemp.paths.geometric import LOG_ZERO, GeometricPath, as_energies, log_density
@@ -151,12 +150,12 @@ def chart_of(theta: FloatArray, *, full: bool) -> AffineMap:
     """Affine map fitted to the particles of one level: full covariance, or the diagonal alone."""
     if not full:
         spread = np.log(median_spread(theta)[1])
-        scale = jnp.asarray(np.exp(shrink_scales(spread, effective=float(len(np.unique(theta[:, 0]))))))
-        location, no_basis = jnp.asarray(theta.mean(axis=0)), jnp.asarray(np.zeros((theta.shape[1], 1)))
-        return AffineMap(location, scale, None, no_basis, jnp.asarray(np.zeros(1)))
+        scale = on_device(np.exp(shrink_scales(spread, effective=float(len(np.unique(theta[:, 0]))))))
+        location, no_basis = on_device(theta.mean(axis=0)), on_device(np.zeros((theta.shape[1], 1)))
+        return AffineMap(location, scale, None, no_basis, on_device(np.zeros(1)))
     table: Transport = fit_transport(np.zeros(len(theta)), theta, positions=2, full=True)
     first = [np.asarray(x)[0] for x in (table.location, table.log_scale, table.factor)]
-    return AffineMap(jnp.asarray(first[0]), jnp.asarray(np.exp(first[1])), jnp.asarray(first[2]), None, None)
+    return AffineMap(on_device(first[0]), on_device(np.exp(first[1])), on_device(first[2]), None, None)
 
 
 def log_scale_of(chart: AffineMap) -> float:
@@ -221,25 +220,27 @@ def equilibrate(
     seed: int,
     shape: MovesShape,
     most_gradients: float = np.inf,
+    late: Callable[[], bool] = lambda: False,
     calls: int = 60,
 ) -> tuple[FloatArray, FloatArray, float, Counts]:
     """Bring particles to the base by HMC at lam = 0, where the base is only a density.
 
     Returns theta, energies, the R-hat of the second half over particles, and what it cost: ``calls`` times the moves of
-    ``shape``, or as many as ``most_gradients`` pay for, and one at least. R-hat is NaN where those are too few to say.
+    ``shape``, or as many as ``most_gradients`` pay for until it is ``late``, and one at least. R-hat is NaN where those
+    are too few to say.
     """
-    log_step, spent = jnp.asarray(np.log(0.3)), Counts()
+    log_step, spent = on_device(np.log(0.3)), Counts()
     kept: list[FloatArray] = []
     for call in range(calls):
-        if kept and spent.gradients + shape.dearest(len(theta)) > most_gradients:
+        if kept and (spent.gradients + shape.dearest(len(theta)) > most_gradients or late()):
             break
         chart = chart_of(theta, full=full)
         new, new_energies, log_step, steps, _ = moves(
             np.uint32(seed),
             np.uint32(2**30 + call),
-            jnp.asarray(theta),
-            jnp.asarray(energies),
-            jnp.asarray(0.0),
+            on_device(theta),
+            on_device(energies),
+            on_device(0.0),
             chart,
             log_step,
         )
@@ -261,6 +262,8 @@ def mixing(draws: FloatArray) -> float:
     >>> mixing(x) < 1.1, mixing(apart) > 1.5, mixing(x[:, :3])
     (True, True, nan)
     """
+    from scipy.stats import rankdata  # slow to import
+
     count = draws.shape[1]
     if count < 4:
         return float("nan")
@@ -283,12 +286,13 @@ def anneal(
     most_gradients: float,
     on_level: Callable[[float, int], None],
     shape: MovesShape,
+    late: Callable[[], bool] = lambda: False,
 ) -> tuple[list[Level], Counts]:
     """Carry particles from lam = 0 to lam = 1; returns the levels (the base first) and what they cost.
 
     ``start`` are particles (n, dim) of the base and their energies (n, 2). It stops early, short of lam = 1, where
-    ``most_gradients`` do not pay for another level; the last one then says how far it came. One level above the base is
-    always made.
+    ``most_gradients`` do not pay for another level, or it is ``late``; the last one then says how far it came. One
+    level above the base is always made.
     """
     rng, (theta, energies) = seeds.rng(Stream.ANNEAL, seed), start
     count, dim = theta.shape
@@ -297,7 +301,7 @@ def anneal(
     levels = [Level(0.0, theta, energies, host_delta(energies), in_theta, 1.0)]
     spent = Counts()
     while levels[-1].lam < 1.0 and len(levels) < MAX_LEVELS:
-        if len(levels) > 1 and spent.gradients + shape.dearest(count) > most_gradients:
+        if len(levels) > 1 and (spent.gradients + shape.dearest(count) > most_gradients or late()):
             break
         last = levels[-1]
         lam = next_lam(last.delta, last.lam, ess)
@@ -308,11 +312,11 @@ def anneal(
         theta_new, energies_new, step, steps, acceptance = moves(
             np.uint32(seed),
             np.uint32(len(levels)),
-            jnp.asarray(chosen),
-            jnp.asarray(last.energies[index]),
-            jnp.asarray(lam),
+            on_device(chosen),
+            on_device(last.energies[index]),
+            on_device(lam),
             chart,
-            jnp.asarray(log_step),
+            on_device(log_step),
         )
         log_step = float(step)
         in_theta = log_step + log_scale_of(chart)

@@ -28,7 +28,7 @@ from pathtemp.engines.default.transport import FULL_DIM
 from pathtemp.errors import InfiniteDensity
 from pathtemp.estimators.tours import Estimates, Masses, against_whole_base, rao_blackwell
 from pathtemp.io.persistent import persistent
-from pathtemp.kernels.compilation import compiled_once
+from pathtemp.kernels.compilation import begin_compiling, compiled_once
 from pathtemp.kernels.legs import Legs
 from pathtemp.kernels.rejected import Rejected, kinds
 from pathtemp.kernels.rounds import (
@@ -41,7 +41,7 @@ from pathtemp.kernels.rounds import (
     placed,
     restart,
 )
-from pathtemp.kernels.spread import copied, devices_for, spread
+from pathtemp.kernels.spread import copied, devices_for, on_device, spread
 from pathtemp.kernels.transported_hmc import ChainState, KernelParameters
 from pathtemp.model.model import Model
 from pathtemp.paths.geometric import GeometricPath
@@ -91,7 +91,7 @@ def start_chains(
     # A chain keeps its stratum only where its particle has density there.
     possible = (lam <= 0) | np.isfinite(energies[:, 1])
     a = np.where(possible, folded, 0.5 * BASE_END)
-    return ChainState(jnp.asarray(theta), jnp.asarray(a), jnp.asarray(energies))
+    return ChainState(on_device(theta), on_device(a), on_device(energies))
 
 
 def same_lam(a: FloatArray, old: MetricLink, new: MetricLink) -> FloatArray:
@@ -163,11 +163,12 @@ class Chains:
         *,
         at_base: float = np.inf,
         limit: float = np.inf,
+        late: Callable[[], bool] = lambda: False,
     ) -> None:
         """The annealing pass and the first fit of everything.
 
         ``at_base`` bounds what it may cost to come to a base that is only a density, ``limit`` all that the chains have
-        spent when the pass ends.
+        spent when the pass ends. It ends as well once it is ``late``.
         """
         settings, (theta, energies) = self.settings, self._start
         leapfrogs = max(4, self.leapfrogs)
@@ -177,7 +178,7 @@ class Chains:
         if self.model.sample_base is None:
             most = min(at_base, limit - self.counts.gradients)
             theta, energies, self.base_rhat, spent = equilibrate(
-                moves, theta, energies, full=self.full, seed=self.seed, shape=shape, most_gradients=most
+                moves, theta, energies, full=self.full, seed=self.seed, shape=shape, most_gradients=most, late=late
             )
             self.counts = self.counts + spent
         levels, spent = anneal(
@@ -189,6 +190,7 @@ class Chains:
             most_gradients=min(most_gradients, limit - self.counts.gradients),
             on_level=on_level,
             shape=shape,
+            late=late,
         )
         self.counts = self.counts + spent
         self._start_from(levels)
@@ -196,10 +198,10 @@ class Chains:
 
     def _compiled_moves(self, shape: MovesShape) -> Callable[..., Any]:
         """The moves of one level, with what they meet that is no density counted."""
-        theta, energies = spread(tuple(jnp.asarray(x) for x in self._start), self.devices)
-        others = copied((jnp.asarray(0.0), chart_of(self._start[0], full=self.full), jnp.asarray(0.0)), self.devices)
+        theta, energies = spread(tuple(on_device(x) for x in self._start), self.devices)
+        others = copied((on_device(0.0), chart_of(self._start[0], full=self.full), on_device(0.0)), self.devices)
         arguments = (np.uint32(0), np.uint32(0), theta, energies, *others)
-        compiled, seconds = compiled_once(make_moves, (self.path, shape), arguments)
+        compiled, seconds = compiled_once(make_moves, (self.path, shape), arguments, quick=self._quick)
         self.seconds["compile"] += seconds
 
         def moves(*given: Any) -> Any:
@@ -226,8 +228,24 @@ class Chains:
         exact = self.model.sample_base is not None
         self.state = initial_state(chains, self.draws, self.cells, iterations=settings.iterations, exact_base=exact)
 
+    def begin_compiling(self) -> None:
+        """Let the round be compiled in the background, for the shapes that the annealing pass has fixed."""
+        begin = time.perf_counter()
+        begin_compiling(*self._round_program(), donate=(2,), quick=self._quick)
+        self.seconds["compile"] += time.perf_counter() - begin
+
     def compile(self) -> None:
         """Compile the round for the shapes that the annealing pass has fixed."""
+        self._round, seconds = compiled_once(*self._round_program(), donate=(2,), quick=self._quick)
+        self.seconds["compile"] += seconds
+
+    @property
+    def _quick(self) -> bool:
+        """Whether a density is so cheap that compiling takes longer than evaluating it."""
+        return self.settings.effort == "thorough"
+
+    def _round_program(self) -> tuple[Callable[..., Any], tuple[Any, ...], tuple[Any, ...]]:
+        """The round, what is fixed in it, and arguments of its shapes."""
         settings = self.settings
         shape = RoundShape(
             settings.iterations,
@@ -238,13 +256,8 @@ class Chains:
             self.devices,
         )
         self.state = placed(self.state, self.devices)
-        self._round, seconds = compiled_once(
-            make_round,
-            (self.path, self.model.sample_base, shape),
-            (self._seed, self._seed, self.state, copied(self.parameters, self.devices)),
-            donate=(2,),
-        )
-        self.seconds["compile"] += seconds
+        arguments = (self._seed, self._seed, self.state, copied(self.parameters, self.devices))
+        return make_round, (self.path, self.model.sample_base, shape), arguments
 
     def round(self) -> Record:
         """Run one round on the current parameters; the record comes back in one transfer."""
@@ -255,7 +268,7 @@ class Chains:
         record: Record = jax.device_get(on_device)
         self.rounds += 1
         chains, iterations = self.settings.chains, self.settings.iterations
-        lattice = (self.settings.orbit - 1) * bool(self.parameters.orbit & ~self.parameters.pinned)
+        lattice = (self.settings.orbit - 1) * (bool(self.parameters.orbit) and not self.parameters.pinned)
         evaluations = iterations * chains * (1 + lattice)
         self.counts = self.counts + Counts(int(record.leapfrogs.sum()) * chains, evaluations)
         if np.any(record.rejected.code):
@@ -287,8 +300,8 @@ class Chains:
         )
         leg_step = old.leg_step
         if leg_step is not None:
-            leg_step = jnp.asarray(adapt_legs(np.asarray(leg_step), record.leg, record.acceptance, gain=gain))
-        self.parameters = replace(old, log_step=jnp.asarray(log_step), leg_step=leg_step)
+            leg_step = on_device(adapt_legs(np.asarray(leg_step), record.leg, record.acceptance, gain=gain))
+        self.parameters = replace(old, log_step=on_device(log_step), leg_step=leg_step)
 
     def refit(self) -> float:
         """Fit everything to the pooled draws; returns the largest change of log c along the path."""
@@ -299,12 +312,12 @@ class Chains:
         in_theta = 0.0 if old.leg_step is not None else mean_log_scale(old.transport)
         self._fit(np.asarray(old.log_step) + in_theta, old.link.host_at(positions), old)
         if along_orbit is not None:
-            log_c = jnp.asarray(along_orbit(np.asarray(self.parameters.link.nodes)))
+            log_c = on_device(along_orbit(np.asarray(self.parameters.link.nodes)))
             self.parameters = replace(self.parameters, prior=replace(self.parameters.prior, log_c=log_c))
         new = self.parameters
         self.reset()
         a = same_lam(np.asarray(self.state.chains.a), old.link, new.link)
-        self.state = self.state._replace(chains=self.state.chains._replace(a=jnp.asarray(a)))
+        self.state = self.state._replace(chains=self.state.chains._replace(a=on_device(a)))
         before = np.interp(new.link.nodes, old.link.nodes, old.prior.log_c)
         return float(np.max(np.abs(np.asarray(new.prior.log_c) - before)))
 
@@ -348,17 +361,19 @@ class Chains:
         nearest = healthy[np.argmin(np.abs(folded[:, None] - folded[healthy]), axis=1)]
         source = np.where(moving, np.arange(len(a)), nearest)
         self.state = self.state._replace(
-            chains=state._replace(theta=jnp.asarray(state.theta)[source], energies=jnp.asarray(energies[source]))
+            chains=state._replace(
+                theta=on_device(np.asarray(state.theta)[source]), energies=on_device(energies[source])
+            )
         )
         return moving
 
     def pin(self, pinned: bool) -> None:
         """Hold every chain at its lam, or let go."""
-        self.parameters = replace(self.parameters, pinned=jnp.asarray(pinned))
+        self.parameters = replace(self.parameters, pinned=on_device(pinned))
 
     def freeze(self, orbit_pays: bool) -> None:
         """End adaptation: keep the orbit or drop it, and start the estimates afresh."""
-        self.parameters = replace(self.parameters, orbit=jnp.asarray(orbit_pays), frozen=jnp.asarray(True))
+        self.parameters = replace(self.parameters, orbit=on_device(orbit_pays), frozen=on_device(True))
         self.reset()
 
     def reset(self) -> None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar
 
-import jax.numpy as jnp
 import numpy as np
 
 from pathtemp._types import FloatArray
@@ -25,6 +24,7 @@ from pathtemp.errors import InputError
 from pathtemp.estimators.tours import TargetVisits, TripCounter
 from pathtemp.io.persistent import persistent, storable
 from pathtemp.kernels.rounds import Record
+from pathtemp.kernels.spread import on_device
 from pathtemp.model.evaluate import agree, energies_of
 from pathtemp.model.model import Model
 from pathtemp.modes.mixture_base import MixtureBase, MixtureSampler
@@ -62,6 +62,9 @@ GROWTH = 1.15
 
 ANNEAL_SHARE = 0.4
 """Largest share of the budget for the annealing pass."""
+
+ANNEAL_SECONDS = 0.25
+"""Share of the seconds of a run by which the annealing pass ends."""
 
 BASE_SHARE = 0.2
 """Largest share of the budget for coming to a base that is only a density."""
@@ -211,6 +214,7 @@ class TemperEngine(ChainsEngine):
             host.progress.anneal,
             at_base=BASE_SHARE * host.schedule.planned,
             limit=self.before_rounds(host) - kept_back,
+            late=lambda: host.late(ANNEAL_SECONDS),
         )
         host.note(self.line("anneal"))
 
@@ -354,7 +358,7 @@ class TemperEngine(ChainsEngine):
             return
         model = self._model
         assert model.sample_base is not None
-        base = MixtureBase(**{name: jnp.asarray(x) for name, x in kept.items()}, user=model.log_base)
+        base = MixtureBase(**{name: on_device(x) for name, x in kept.items()}, user=model.log_base)
         mixed = replace(model, log_base=base, sample_base=MixtureSampler(base, model.sample_base))
         self.chains = self.chains_of(mixed, self._start)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-import jax.numpy as jnp
 import numpy as np
 
 from pathtemp._types import FloatArray, HostArray
@@ -16,6 +15,7 @@ from pathtemp.estimators.mbar import mbar
 from pathtemp.io.persistent import persistent, storable
 from pathtemp.kernels.lam_given_theta import PseudoPrior
 from pathtemp.kernels.rounds import Record
+from pathtemp.kernels.spread import on_device
 from pathtemp.kernels.transport import Transport
 from pathtemp.kernels.transported_hmc import KernelParameters
 from pathtemp.paths.geometric import LOG_ZERO
@@ -56,10 +56,24 @@ class Draws:
     theta_lam: FloatArray
 
 
+MOST_LEARNED, MOST_THETAS_LEARNED = 131_072, 2048
+"""Draws (lam, delta), and theta, of one round or level from which is learned; with more chains, those of some."""
+
+
+def every(count: int, most: int) -> slice:
+    """Evenly spaced numbers below ``count``, ``most`` of them or all.
+
+    >>> every(5, 8), every(100, 8)
+    (slice(None, None, 1), slice(None, None, 13))
+    """
+    return slice(None, None, -(-count // max(most, 1)))
+
+
 def from_level(level: Level) -> Draws:
     """Draws of one level of the annealing pass."""
-    lam = np.full(len(level.delta), level.lam)
-    return Draws(lam, level.delta, level.theta, lam)
+    count = len(level.delta)
+    delta, theta = level.delta[every(count, MOST_LEARNED)], level.theta[every(count, MOST_THETAS_LEARNED)]
+    return Draws(np.full(len(delta), level.lam), delta, theta, np.full(len(theta), level.lam))
 
 
 def from_record(record: Record, chains: HostArray | None = None) -> Draws:
@@ -69,6 +83,8 @@ def from_record(record: Record, chains: HostArray | None = None) -> Draws:
         mask = np.asarray(chains)
         lam, delta = lam[:, mask], delta[:, mask]
         theta, theta_lam = theta[:, mask[: theta.shape[1]]], theta_lam[:, mask[: theta.shape[1]]]
+    some = every(lam.shape[1], MOST_LEARNED // len(lam))
+    lam, delta = lam[:, some], delta[:, some]
     return Draws(lam.ravel(), delta.ravel(), theta.reshape(-1, theta.shape[-1]), theta_lam.ravel())
 
 
@@ -213,7 +229,7 @@ def fit_prior(lam: FloatArray, delta: FloatArray, nodes: FloatArray) -> PseudoPr
             f"log z changes by {np.max(np.abs(log_c)):.2g} along the path, too much for its digits: rescale the log "
             "density, or choose a base nearer to the target"
         )
-    return PseudoPrior(jnp.asarray(log_c), jnp.asarray(0.0))
+    return PseudoPrior(on_device(log_c), on_device(0.0))
 
 
 def nodes_for(lam: FloatArray, delta: FloatArray, *, cells: int, marginal: Marginal) -> FloatArray:
@@ -245,23 +261,23 @@ def fit_kernel(
     step_position = np.interp(step_lam, nodes, positions)
     tabulated = np.interp(np.linspace(0.0, 1.0, POSITIONS), step_position, log_step)
     return KernelParameters(
-        MetricLink(jnp.asarray(nodes)),
+        MetricLink(on_device(nodes)),
         prior,
         transport,
-        jnp.asarray(tabulated - mean_log_scale(transport)),
-        orbit=jnp.asarray(True),
-        pinned=jnp.asarray(False),
-        frozen=jnp.asarray(False),
+        on_device(tabulated - mean_log_scale(transport)),
+        orbit=on_device(True),
+        pinned=on_device(False),
+        frozen=on_device(False),
     )
 
 
 def mean_log_scale(transport: Transport) -> FloatArray:
     """Log |det F| / dim at each position: the log of the geometric mean scale."""
-    log_det = np.sum(transport.log_scale, axis=1)
+    log_det = np.sum(np.asarray(transport.log_scale), axis=1)
     if transport.factor is not None:
-        log_det = log_det + np.sum(np.log(np.diagonal(transport.factor, axis1=1, axis2=2)), axis=1)
+        log_det = log_det + np.sum(np.log(np.diagonal(np.asarray(transport.factor), axis1=1, axis2=2)), axis=1)
     if transport.gain is not None:
-        log_det = log_det + np.sum(np.log1p(transport.gain), axis=1)
+        log_det = log_det + np.sum(np.log1p(np.asarray(transport.gain)), axis=1)
     return np.asarray(log_det / transport.location.shape[1])
 
 
@@ -274,7 +290,9 @@ def with_leg_steps(new: KernelParameters, legs: int, old: KernelParameters | Non
     dim = new.transport.location.shape[1]
     plain = new.log_step + mean_log_scale(new.transport)
     if old is None:
-        return replace(new, log_step=jnp.full(len(plain), -0.25 * np.log(dim)), leg_step=jnp.zeros(legs))
+        return replace(
+            new, log_step=on_device(np.full(len(plain), -0.25 * np.log(dim))), leg_step=on_device(np.zeros(legs))
+        )
     assert old.leg_step is not None
     change = np.mean(mean_log_scale(old.transport) - mean_log_scale(new.transport))
     return replace(new, log_step=plain, leg_step=old.leg_step.at[-1].add(change))

@@ -47,6 +47,9 @@ MOST_FREE = 1_500_000
 LEAST_SEARCH = 4 * LANES * CHUNK
 """Gradient evaluations of that search at least, enough for a few dozen starts."""
 
+SEARCH_SECONDS = 0.2
+"""Share of the seconds of a run, where it has a limit, for that search."""
+
 MOST_SCANNED = 8_000_000
 """Numbers in the base draws that are scanned at once (64 MB)."""
 
@@ -128,7 +131,8 @@ class ModeSearch:
         model, planned = self._model, host.schedule.planned
         lam, theta = engine.chains.pool.lam_theta()
         most = SEARCH_SHARE * planned if self._budget is not None else min(SEARCH_SHARE * planned, MOST_SEARCH)
-        most = max(most, LEAST_SEARCH)
+        price = engine.seconds["anneal"] / max(engine.counts.gradients, 1)
+        most = max(min(most, SEARCH_SECONDS * host.max_seconds / price), LEAST_SEARCH)
         self._search.room = engine.before_rounds(host) - engine.counts.gradients
         draws = (
             base_stream(model.sample_base, self._seed)
@@ -139,7 +143,7 @@ class ModeSearch:
         scan = int(np.clip(planned - NO_SCAN, 1024, min(work.scan, MOST_SCANNED // model.dim)))
         if model.sample_base is None or model.dim > DENSE_DIM:
             scan = 0
-        free = self._budget is None and scan > 0
+        free = self._budget is None and scan > 0 and MOST_FREE * price <= SEARCH_SECONDS * host.max_seconds
         if free:
             self._search.room = MOST_FREE
         limits = Limits(
@@ -150,7 +154,13 @@ class ModeSearch:
             colder=free and work is THOROUGH,
         )
         self._search.climb(self.hints, found_by="given", random=False, most_gradients=most)
-        find_modes(self._search, draws, (lam, theta), limits, rng=self._rng)
+
+        def after_first() -> None:
+            # Where the path is to start from the user's base, XLA works while the rest of the search does.
+            if choose.why_not(self._model, self._search, self._user_path, self._user_end):
+                engine.chains.begin_compiling()
+
+        find_modes(self._search, draws, (lam, theta), limits, rng=self._rng, after_first=after_first)
         engine.free += max(self._search.counts.gradients - int(most), 0) if free else 0
         self._pay(engine, host)
 

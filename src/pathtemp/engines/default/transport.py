@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import jax.numpy as jnp
 import numpy as np
 
 from pathtemp._types import FloatArray, IntArray
+from pathtemp.kernels.spread import on_device
 from pathtemp.kernels.transport import Transport
 from pathtemp.seeds import Stream, rng
 
@@ -59,9 +59,9 @@ def fit_transport(s: FloatArray, theta: FloatArray, *, positions: int, full: boo
             standardised.append(residual)
             node_weights.append(weight)
     if factors is not None:
-        return Transport(jnp.asarray(location), jnp.asarray(log_scale), factor=jnp.asarray(factors))
+        return Transport(on_device(location), on_device(log_scale), factor=on_device(factors))
     basis, gain = _low_rank(standardised, node_weights)
-    return Transport(jnp.asarray(location), jnp.asarray(log_scale), basis=jnp.asarray(basis), gain=jnp.asarray(gain))
+    return Transport(on_device(location), on_device(log_scale), basis=on_device(basis), gain=on_device(gain))
 
 
 def _window(s: FloatArray, node: float, positions: int, *, wanted: int) -> tuple[IntArray, FloatArray]:
