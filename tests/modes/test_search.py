@@ -7,12 +7,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import pathtemp as pt
 from pathtemp import testing
 from pathtemp.modes.find import Limits, base_stream, find_modes, spread_over_levels
-from pathtemp.modes.search import Search
+from pathtemp.modes.search import MOST_MODES, Search
 from pathtemp.modes.shares import mode_shares
 from pathtemp.paths.geometric import GeometricPath
-from pathtemp.testing.calibration import assert_scores
+from pathtemp.testing.calibration import assert_close, assert_scores
 
 SLOW = pytest.mark.slow
 """Each problem has programs of its own to compile."""
@@ -51,6 +52,40 @@ def test_ten_modes_and_their_masses() -> None:
     assert len(search.modes) == 10
     assert search.unseen <= 0.05
     np.testing.assert_allclose(search.shares(), 0.1, rtol=0.3)
+
+
+def comb(x: jax.Array) -> jax.Array:
+    """Modes a unit apart in two dimensions, all alike."""
+    return 20.0 * jnp.sum(jnp.cos(2.0 * jnp.pi * x))
+
+
+def test_modes_that_no_list_holds_are_neither_forgotten_nor_listed() -> None:
+    rng = np.random.default_rng(0)
+    search = Search(GeometricPath(lambda x: -0.5 * jnp.sum(x**2), comb), scale=np.ones(2), seed=0)
+    # Starts within half a unit of 144 modes, each of them once.
+    starts = np.stack(np.meshgrid(np.arange(12.0), np.arange(12.0)), axis=-1).reshape(-1, 2)
+    search.climb(starts + rng.uniform(-0.2, 0.2, starts.shape), found_by="base", random=True, most_gradients=np.inf)
+    assert (len(search.modes), search.unlisted) == (MOST_MODES, 144 - MOST_MODES)
+    # Every start was the first at its mode.
+    assert search.unseen == 1.0
+    assert search.crowded
+    assert search.without_list
+
+
+@SLOW
+def test_more_modes_than_can_be_listed_are_sampled_from_the_base() -> None:
+    """1024 corners of a cube, whose path from the base is short."""
+    dim = 10
+
+    def log_q(x: jax.Array) -> jax.Array:
+        return jnp.sum(jnp.logaddexp(-0.5 * ((x - 2.0) / 0.3) ** 2, -0.5 * ((x + 2.0) / 0.3) ** 2))
+
+    fit = pt.temper(target=log_q, base=pt.normal(0.0, 3.0, shape=(dim,)), seed=1, progress=False)
+    value, se = fit.log_marginal_likelihood
+    assert_close(value, dim * np.log(2 * 0.3 * np.sqrt(2 * np.pi)), se)
+    assert fit.modes.why.startswith("the base as given: more than 128 modes")
+    above = np.asarray(fit.posterior["theta"] > 0).mean(axis=(0, 1))
+    assert np.all(np.abs(above - 0.5) < 0.15)
 
 
 @SLOW

@@ -57,6 +57,8 @@ def why_not(model: Model, search: Search, user: tuple[float, float], theta: Floa
     ``user`` is (lam reached, length) of the annealing pass of the user's path, ``theta`` (n, dim) its last draws. One
     mode is worth a leg where the path is long, or where those draws are spread wider than the mode is at its top.
     """
+    if search.crowded:
+        return f"the base as given: more than {len(search.modes)} modes, too many to list"
     if search.without_list:
         return "the base as given: the starts found no isolated modes"
     spike = any(is_wider(law, theta) for law in search.laws if not law.flat)

@@ -26,6 +26,9 @@ from pathtemp.paths.geometric import HUGE, GeometricPath
 from pathtemp.result.run import Counts
 from pathtemp.seeds import Stream, rng
 
+CROWDED = 0.05
+"""Share of the starts from the base that end in modes that are not listed from which there are too many modes."""
+
 MOST_MODES = 128
 
 NEGLIGIBLE_MASS = 1e-4
@@ -67,7 +70,7 @@ class Mode:
     parts: Parts = ()
 
 
-@persistent("modes", "starts", "base_starts", "given_up", "scanned", "counts", "scale", "power", "_rng")
+@persistent("modes", "starts", "base_starts", "unlisted", "given_up", "scanned", "counts", "scale", "power", "_rng")
 class Search:
     """All that is known of the modes of one target.
 
@@ -81,7 +84,8 @@ class Search:
         Of the local importance sampling.
 
     ``room`` are the gradient evaluations that may still be spent, whatever a single call allows. ``met`` are the random
-    starts (n, dim) so far with their log densities, (n,), until their power is known.
+    starts (n, dim) so far with their log densities, (n,), until their power is known. ``unlisted`` are the starts from
+    the base that ended in modes for which there was no room in the list.
     """
 
     def __init__(self, path: GeometricPath, *, scale: FloatArray, seed: int) -> None:
@@ -89,6 +93,7 @@ class Search:
         self.modes: list[Mode] = []
         self.starts = 0
         self.base_starts = 0
+        self.unlisted = 0
         self.given_up = 0
         self.scanned = 0
         self.power: Power | None = None
@@ -171,7 +176,9 @@ class Search:
                 self.modes.append(mode)
                 new.append(k)
             found[i] = True
-            if k is not None and random:
+            if k is None:
+                self.unlisted += random and found_by == "base"
+            elif random:
                 mode = self.modes[k]
                 from_base = mode.from_base + (found_by == "base")
                 self.modes[k] = replace(mode, starts=mode.starts + 1, from_base=from_base)
@@ -314,21 +321,27 @@ class Search:
 
     @property
     def without_list(self) -> bool:
-        """Whether there is no list of modes to complete: ridges, or a density that rises without end.
+        """Whether there is no list of modes to complete: ridges, a density that rises without end, or too many modes.
 
-        That is for the nearer half of the starts to say, most of which must have been given up.
+        Of the second the nearer half of the starts tell, most of which must have been given up.
         """
-        return self.ridges or self.given_up > 0.25 * self.starts
+        return self.ridges or self.crowded or self.given_up > 0.25 * self.starts
+
+    @property
+    def crowded(self) -> bool:
+        """Whether so many starts from the base end in modes that are not listed that a list is of no use."""
+        return self.unlisted > CROWDED * self.base_starts
 
     @property
     def unseen(self) -> float:
         """Upper bound on the unseen share of the basins, from draws of the base, modes of negligible mass left out.
 
-        Starts along the annealing pass do not count: its particles are kin.
+        Starts along the annealing pass do not count: its particles are kin. A start that ended in a mode that is not
+        listed might as well have been the first there.
         """
         matters = self.shares() > NEGLIGIBLE_MASS
-        counts = np.array([mode.from_base for mode in self.modes], int)
-        return most_unseen(counts[matters], self.base_starts)
+        counts = np.array([mode.from_base for mode in self.modes], int)[matters]
+        return most_unseen(np.concatenate([counts, np.ones(self.unlisted, int)]), self.base_starts)
 
     @property
     def missing(self) -> float:

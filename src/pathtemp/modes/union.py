@@ -52,7 +52,7 @@ def united(searches: Sequence[Search]) -> Union:
     """The lists of modes of several searches as one."""
     whole = copy(searches[0])
     whole.modes = []
-    for name in ("starts", "base_starts", "given_up", "scanned"):
+    for name in ("starts", "base_starts", "unlisted", "given_up", "scanned"):
         setattr(whole, name, sum(getattr(search, name) for search in searches))
     places: list[dict[int, int]] = []
     for search in searches:
