@@ -224,14 +224,25 @@ def _growth_lines(dims: FloatArray, gradients: FloatArray) -> list[list[str]]:
 
 def plot(path: Path, power: float, dims: FloatArray, gradients: FloatArray) -> None:
     """Gradients against dimension, with the fitted power."""
+    from matplotlib import rc_context
     from matplotlib.figure import Figure
+    from matplotlib.ticker import NullLocator
 
-    figure = Figure(figsize=(5, 4), layout="constrained")
-    axes = figure.add_subplot(xlabel="dimension", ylabel="gradient evaluations", xscale="log", yscale="log")
-    axes.plot(dims, gradients, "o-", label=f"ten modes, log z to .02: dim^{power:.2f}")
-    axes.plot(dims, gradients[0] * (dims / dims[0]) ** 0.75, "--", label="dim^0.75")
-    axes.legend()
-    figure.savefig(path)
+    from pathtemp.plots.style import BETWEEN, DASHES, RC, TARGET
+
+    with rc_context(RC):
+        figure = Figure(figsize=(4.6, 3.4), layout="constrained")
+        axes = figure.add_subplot(xlabel="dimension", ylabel="gradient evaluations", xscale="log", yscale="log")
+        axes.plot(dims, gradients, "o-", color=TARGET, label=f"measured, as dim^{power:.2f}")
+        bound = gradients[0] * (dims / dims[0]) ** 0.75
+        axes.plot(dims, bound, color=BETWEEN, linestyle=DASHES, label="for comparison, as dim^0.75")
+        axes.legend(loc="upper left")
+        ticks = np.array([5e4, 1e5, 2e5, 4e5])
+        axes.set_xticks(dims, [f"{dim:.0f}" for dim in dims])
+        axes.set_yticks(ticks, [f"{tick:,.0f}" for tick in ticks])
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_minor_locator(NullLocator())
+        figure.savefig(path, dpi=110)
 
 
 def main() -> None:

@@ -136,6 +136,36 @@ RUNS: Cases = [
     *cases("target_marginal", path, 3, "x", None),
     *cases("chains", path, 1),
     *cases("settings", path, pt.settings.PAPER),
+    *[("log_q", path(log_q=x)) for x in (MODEL, "m.stan", good, lambda t, lam: t * lam, lambda t, lam: None)],
+    *[("log_q", path(log_q=x)) for x in (lambda t, lam: "x", lambda t, lam: 1 / 0, lambda t, lam: float(t[0]))],
+    *[case for call in (temper, margin, path) for case in cases("cores", call, *COUNTS)],
+    ("cores", temper(cores=2, client=object())),
+    *cases("islands", temper, *COUNTS),
+    ("islands", temper(islands=2, settings=pt.settings.PAPER)),
+    ("checkpoint", temper(islands=2, checkpoint="run.nc")),
+    *cases("client", temper, 3, "tcp://10.0.0.1:8786"),
+    *cases("cluster", temper, "slurm", True, 4, ["local"]),
+    ("cluster", temper(cluster="local", client=object())),
+    *cases("checkpoint", temper, ""),
+    ("draws", temper(draws=10**12)),
+    *[
+        (name, temper(**{name: 1}))
+        for name in ("tune", "num_warmup", "num_samples", "iter_sampling", "random_seed", "rng_key", "target_accept")
+    ],
+    *[(name, temper(**{name: 1})) for name in ("parallel_chains", "progressbar", "initvals", "n_jobs", "temperatures")],
+    *[("model", lambda x=x: pt.temper(x)) for x in (cauchy_fit(), cauchy_fit().posterior, np, b"model", 1j)],
+    ("model", lambda: pt.temper(MODEL, MODEL)),
+    *[("program", lambda x=x: pt.temper(x)) for x in ("", "missing.stan", "/", "model.py", Path("missing.stan"))],
+    *cases(
+        "base", temper, {}, [BASE], {"a": "x"}, {1: BASE}, (0.0, 1.0), 5.0, np.zeros(2), MODEL, lambda x: x, pt.Base
+    ),
+    ("target", temper(target=MODEL)),
+    *[("model", margin(model=x)) for x in (cauchy_fit(), np.zeros(2), {"a": 1})],
+    *[(name, margin(**{name: 3})) for name in ("draws", "modes", "islands", "max_seconds", "buget", "tune")],
+    ("data", margin(data={})),
+    ("base", margin(base=BASE)),
+    ("model", lambda: pt.divide_and_conquer(MODEL, 3, margin="tau")),
+    ("margin", margin(margin=["tau", "tau"])),
     *cases("name", path, 3, None),
 ]
 
@@ -148,7 +178,7 @@ FITS: Cases = [
     *[("var_names", lambda x=x: cauchy_fit().summary(var_names=x)) for x in ("mu", ["thet"], [3])],
     ("var_names", lambda: cauchy_fit().plot(var_names=["mu"])),
     ("predict", lambda: cauchy_fit().predict()),
-    ("model", lambda: pt.divide_and_conquer("model.stan", margin="tau")),  # type: ignore[call-overload]
+    ("program", lambda: pt.divide_and_conquer("model.stan", margin="tau")),
     ("model_a", lambda: pt.bridge("model.stan", MODEL)),  # type: ignore[arg-type]
     *[("lam", lambda x=x: cauchy_fit().log_z(x)) for x in (2.0, -0.1, NAN, "x", [0.5, 2.0], None)],
     *[("lam", lambda x=x: cauchy_fit().log_z.se(x)) for x in (2.0, NAN)],
@@ -165,6 +195,19 @@ FITS: Cases = [
     ("budget", lambda: pt.compare({"a": cauchy_fit(), "b": cauchy_fit()}, budget=1e4)),
     ("b", lambda: pt.compare({"a": cauchy_fit(), "b": 3})),  # type: ignore[dict-item]
     ("compare", lambda: pt.compare({"a": cauchy_fit()})),
+    *[("fits", lambda x=x: pt.compare(x)) for x in (cauchy_fit(), "ab", None, (x for x in ()), [None, cauchy_fit()])],
+    *[
+        (name, lambda n=name: pt.compare({"a": MODEL, "b": MODEL}, **{n: 3}))
+        for name in ("buget", "checkpoint", "init")
+    ],
+    ("data", lambda: pt.compare({"a": cauchy_fit(), "b": cauchy_fit()}, data={})),
+    ("program", lambda: pt.compare({"a": "missing.stan", "b": cauchy_fit()}, data={})),
+    *[("a", lambda x=x: pt.compare({"a": x, "b": cauchy_fit()})) for x in (good, None, pt.Fit)],
+    *[("resume|checkpoint", lambda x=x: pt.resume(x)) for x in ("", "/etc/hostname")],
+    *[("save", lambda x=x: cauchy_fit().save(x)) for x in ("", ".", "no/such/folder/fit.nc")],
+    *[("load", lambda x=x: pt.load(x)) for x in ("", ".", "/etc/hostname", "/dev/null")],
+    *[("stan_variable", lambda x=x: cauchy_fit().stan_variable(x)) for x in ("nope", 3)],
+    ("seed", lambda: fit_of(MODEL).predict(seed="x")),  # type: ignore[arg-type]
     *[
         ("weights|compare", lambda x=x: pt.compare({"a": cauchy_fit(), "b": cauchy_fit()}, weights=x))
         for x in (3, {"a": 1.0}, {"a": "x", "b": 1.0}, {"a": 0.0, "b": 1.0}, {"a": NAN, "b": 1.0})
@@ -191,6 +234,15 @@ MADE: Cases = [
         for name in ("acceptance", "adapt_share")
         for x in (0, 1, "x", NAN)
     ],
+    *[("normal", lambda x=x: pt.normal(np.zeros(2), **x)) for x in ({"scale": np.ones(3)}, {"shape": (3,)})],
+    *[("rhat", lambda x=x: Settings(rhat=x)) for x in (0.5, 1.0, 0, NAN)],
+    ("adapt_least", lambda: Settings(adapt_least=0.8, adapt_share=0.2)),
+    ("iterations", lambda: Settings(iterations=30)),
+    ("function_base", lambda: pt.function_base(good, dim=2, shapes={"a": ()})),
+    ("name", lambda: pt.bridge(MODEL, MODEL, name=3)),  # type: ignore[arg-type]
+    ("model_a", lambda: pt.bridge(cauchy_fit(), MODEL)),  # type: ignore[arg-type]
+    ("base", lambda: pt.from_stan("parameters { real x; } model { x ~ normal(0, 1); }", base=3)),
+    ("data", lambda: pt.from_stan("parameters { real x; } model { x ~ normal(0, 1); }", "missing.json")),
     *[("marginal", lambda x=x: Settings(marginal=x)) for x in ("x", 3, None)],
     *[("batch", lambda x=x: Settings(batch=x)) for x in COUNTS],
     *[("log_z_se", lambda x=x: Settings(log_z_se=x)) for x in BUDGETS],

@@ -2,8 +2,8 @@
 
 Every Python from ``requires-python`` on that PATH or pyenv knows gets an environment of its own below ``.venvs``, with
 the newest versions that pip finds. One more has the lowest Python, and the lowest version that pyproject.toml allows of
-every direct dependency. An environment is made anew when pyproject.toml or its Python has changed; its log
-is beside it.
+every direct dependency. A last one has ArviZ 1.0 or later, which PyMC 5 does not go with, and so no PyMC. An
+environment is made anew when pyproject.toml or its Python has changed; its log is beside it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,6 @@ FAST_PART = (
     "tests/kernels/test_joint_nuts.py::test_one_transition_from_the_exact_law_stays_in_it",
     "tests/kernels/test_joint_nuts.py::test_gradients_are_counted_as_they_are_spent",
     "tests/test_temper.py::TestOneRun",
-    "tests/frontends/test_arviz.py",
     "tests/frontends/test_numpyro.py::test_the_target_is_the_density_that_nuts_samples",
     "tests/frontends/test_pymc.py::test_densities_and_gradients_are_those_of_pymc",
     "tests/frontends/test_pymc.py::test_gradients_stay_finite_in_the_tails_of_a_censored_normal",
@@ -53,7 +52,14 @@ FROM_CACHE = (
 )
 """What runs once more, with programs that come from the cache: JAX 0.5 crashes there, and 0.6 may compute otherwise."""
 
-SHOWN = ("jax", "numpy", "scipy", "xarray", "h5netcdf", "arviz-stats")
+IN_ARVIZ = ("-m", "programs_full", "tests/frontends/test_arviz.py")
+"""What runs with the ArviZ that is there: before 1.0 where PyMC 5 is, and after it in an environment of its own."""
+
+WITH_NEW_ARVIZ = ("arviz>=1.0",)
+ARVIZ_PYTHON = (3, 12)
+"""That environment asks for it, and for a Python that ArviZ 1.0 goes with."""
+
+SHOWN = ("jax", "numpy", "scipy", "xarray", "h5netcdf", "arviz-stats", "arviz")
 """The packages whose versions are printed."""
 
 Version = tuple[int, ...]
@@ -73,11 +79,14 @@ class Python:
 
 @dataclass(frozen=True)
 class Environment:
-    """A Python, and the versions that are pinned in it."""
+    """A Python, the versions pinned in it, the extras and further packages that it gets, and the tests that it runs."""
 
     name: str
     python: Python
     pins: tuple[str, ...] = ()
+    extras: tuple[str, ...] = EXTRAS
+    more: tuple[str, ...] = ()
+    parts: tuple[tuple[str, ...], ...] = (FAST_PART, FROM_CACHE, IN_ARVIZ)
 
     @property
     def folder(self) -> Path:
@@ -166,8 +175,12 @@ def asked(path: Path) -> Python | None:
 def environments() -> list[Environment]:
     """The lowest versions first, since what fails is most often there."""
     here = pythons()
-    low = [Environment("lowest", here[0], lowest_pins())] if here and here[0].version[:2] == lowest_python()[:2] else []
-    return low + [Environment(python.minor, python) for python in here]
+    lowest = here and here[0].version[:2] == lowest_python()[:2]
+    low = [Environment("lowest", here[0], lowest_pins(), parts=(FAST_PART, FROM_CACHE))] if lowest else []
+    new = [python for python in here if python.version >= ARVIZ_PYTHON][:1]
+    extras = tuple(name for name in EXTRAS if name != "pymc")
+    last = [Environment("arviz", python, (), extras, WITH_NEW_ARVIZ, (IN_ARVIZ,)) for python in new]
+    return low + [Environment(python.minor, python) for python in here] + last
 
 
 def run(environment: Environment, *command: str | Path, **variables: str) -> str | None:
@@ -183,7 +196,7 @@ def run(environment: Environment, *command: str | Path, **variables: str) -> str
 def install(environment: Environment) -> bool:
     """Make the environment, unless it is there and up to date. Nothing is compiled: a wheel is there or it is not."""
     stamp = environment.folder / "installed"
-    content = "\n".join([str(environment.python), *requirements(), *environment.pins])
+    content = "\n".join([str(environment.python), *requirements(), *environment.pins, *environment.more])
     if stamp.exists() and stamp.read_text() == content:
         return True
     shutil.rmtree(environment.folder, ignore_errors=True)
@@ -192,7 +205,7 @@ def install(environment: Environment) -> bool:
     constraints.write_text("\n".join(environment.pins) + "\n")
     pip = ("pip", "install", "--disable-pip-version-check", "--only-binary", ":all:", "--constraint", constraints)
     pytest = [text for text in requirements() if text.startswith("pytest>=")]
-    if run(environment, *pip, *pytest, "--editable", f".[{','.join(EXTRAS)}]") is None:
+    if run(environment, *pip, *pytest, *environment.more, "--editable", f".[{','.join(environment.extras)}]") is None:
         return False
     stamp.write_text(content)
     return True
@@ -217,9 +230,10 @@ def tried(environment: Environment) -> Outcome:
     installed = time.monotonic()
     # Compiling is what takes time. Each environment keeps what it compiled.
     quick = {"JAX_DISABLE_MOST_OPTIMIZATIONS": "1", "PATHTEMP_CACHE": str(environment.folder / "cache")}
-    fine = run(environment, "pytest", *FAST_PART, **quick) is not None
+    first, *others = environment.parts
+    fine = run(environment, "pytest", *first, **quick) is not None
     verdict = last_line(environment, r"\d+ (passed|failed|error)") or last_line(environment, "ended with status")
-    fine = fine and run(environment, "pytest", *FROM_CACHE, **quick) is not None
+    fine = fine and all(run(environment, "pytest", *part, **quick) is not None for part in others)
     seconds = f"{installed - begun:.0f} s to install, {time.monotonic() - installed:.0f} s to test"
     shown = f"{title} {versions(environment)}  {verdict.split(' in ')[0]}; {seconds}"
     return Outcome(shown if fine else f"{shown}  FAILED", fine)
@@ -243,6 +257,8 @@ def main() -> int:
                 failed.append(environment)
     for minor in sorted(claimed() - {environment.python.minor for environment in here}):
         print(f"{minor:6}  Python {minor} is not on this machine: NOT tested")
+    if all(environment.name != "arviz" for environment in here):
+        print("arviz   no Python of this machine is new enough for ArviZ 1.0: it is NOT tested")
     if all(environment.name != "lowest" for environment in here):
         print("lowest  the lowest Python is not on this machine: the lowest versions are NOT tested")
     for environment in failed:

@@ -90,6 +90,12 @@ class Settings:
             object.__setattr__(self, name, share(name, getattr(self, name)))
         for name in ("log_z_se", "rhat"):
             object.__setattr__(self, name, positive_number(name, getattr(self, name)))
+        if self.rhat <= 1:
+            raise InputError(f"rhat: chains that agree have 1, so that it must be more, and is {self.rhat}")
+        if self.adapt_least > self.adapt_share:
+            raise InputError(
+                f"adapt_least: it is {self.adapt_least}, and adapt_share, {self.adapt_share}, may not be less"
+            )
 
     def leapfrogs_in(self, dim: int) -> int:
         """Largest number of leapfrog steps in ``dim`` dimensions.

@@ -70,7 +70,18 @@ def test_without_modes_and_without_a_budget(tmp_path: Path, monkeypatch: pytest.
 
 
 MADE_ANEW: dict[str, set[str]] = {
-    "Driver": {"progress", "_model", "_keep", "_plan", "_interrupts", "_until", "_ripe"},
+    "Driver": {
+        "progress",
+        "_model",
+        "_keep",
+        "_plan",
+        "_interrupts",
+        "_until",
+        "_ripe",
+        "_begun",
+        "_before",
+        "_round_seconds",
+    },
     "TemperEngine": {"_model", "_plan", "_start"},
     "Chains": {
         "model",

@@ -9,6 +9,7 @@ import pytest
 pytest.importorskip("numpyro", reason="NumPyro is not installed")
 
 import numpy as np
+import xarray as xr
 from numpyro_models import MODELS
 
 import pathtemp as pt
@@ -45,4 +46,11 @@ def test_arviz_takes_a_fit(fit):
         if plot == ("plot_dist" if hasattr(az, "plot_posterior") else "plot_posterior"):
             continue
         assert getattr(az, plot)(data) is not None
+    new = fit.predict(seed=1)
+    if hasattr(data, "add_groups"):  # before 1.0
+        data.add_groups(posterior_predictive=new)
+        assert az.plot_ppc(data, num_pp_samples=20) is not None
+    else:
+        data["posterior_predictive"] = xr.DataTree(new)
+        assert az.plot_ppc_dist(data, num_samples=20) is not None
     pyplot.close("all")

@@ -73,7 +73,9 @@ class Environment:
     def install(self, package: Path, *options: str, extras: str = "") -> None:
         """Install a wheel, a source distribution or a source tree."""
         wanted = f"{package}[{extras}]" if extras else str(package)
-        run(self.bin / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *options, wanted)
+        # What is imported is compiled then; compiling all of it takes as long as unpacking it.
+        quick = ("--quiet", "--disable-pip-version-check", "--no-compile")
+        run(self.bin / "python", "-m", "pip", "install", *quick, *options, wanted)
 
     def run(self, *command: str | Path, cwd: Path) -> str:
         """Run one of its programs in a folder: what it says. Its caches are in the environment."""

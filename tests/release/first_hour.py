@@ -8,6 +8,7 @@ checkpoint. Budgets are small: it has to work, and what it gives is tested elsew
 
 from __future__ import annotations
 
+import importlib.util
 import sys
 import warnings
 from collections.abc import Callable
@@ -33,6 +34,8 @@ class Language:
     own: Any
     wrong: Callable[[], Any]
     variable: str
+    predicts: bool = False
+    """Whether the model says what it observes, one by one."""
 
 
 def jax_language() -> Language:
@@ -77,7 +80,7 @@ def numpyro_language() -> Language:
 
     y = jnp.asarray(Y)
     return Language(
-        pt.from_numpyro(mixture, y), pt.from_numpyro(single, y), lambda: pt.from_numpyro(improper, y), "sigma"
+        pt.from_numpyro(mixture, y), pt.from_numpyro(single, y), lambda: pt.from_numpyro(improper, y), "sigma", True
     )
 
 
@@ -92,7 +95,7 @@ def pymc_language() -> Language:
         pm.Normal("y", pm.Normal("mu", 0.0, 3.0), pm.HalfNormal("sigma", 2.0), observed=Y)
     with pm.Model() as improper:
         pm.Normal("y", pm.Flat("mu"), 1.0, observed=Y)
-    return Language(pt.from_pymc(mixture), pt.from_pymc(single), lambda: pt.from_pymc(improper), "sigma")
+    return Language(pt.from_pymc(mixture), pt.from_pymc(single), lambda: pt.from_pymc(improper), "sigma", True)
 
 
 def stan_language() -> Language:
@@ -139,6 +142,20 @@ def one_sentence(call: Callable[[], Any]) -> str:
     return text
 
 
+def in_arviz(fit: pt.Fit, language: Language) -> str:
+    """Tables, pictures and LOO by ArviZ itself, and new data: its version."""
+    import arviz as az
+
+    data = fit.to_arviz()
+    assert language.variable in az.summary(data).index
+    for plot in (az.plot_trace, az.plot_forest):
+        assert plot(data) is not None
+    if language.predicts:
+        assert np.isfinite(az.loo(data).elpd_loo if hasattr(az, "InferenceData") else az.loo(data).elpd)
+        assert fit.predict()["y"].shape[2:] == Y.shape
+    return str(az.__version__)
+
+
 def play(language: Language) -> None:
     """Everything, one after the other, in the folder where it is called."""
     fit = temper(language.quick_start, seed=1)
@@ -154,6 +171,8 @@ def play(language: Language) -> None:
         assert Path(name).stat().st_size > 10_000, name
     table = summary(own.to_arviz())
     assert language.variable in table.index, table
+    if importlib.util.find_spec("arviz") is not None:
+        print("ArviZ", in_arviz(own, language))
     again = resume("run.nc", language.own)
     assert np.array_equal(again.posterior[language.variable], own.posterior[language.variable])
 

@@ -11,11 +11,10 @@ from environments import PROJECT, ROOT, Built, Environment, build
 SMOKE = Path(__file__).with_name("smoke.py")
 
 
-def try_both(built: Built, folder: Path) -> list[str]:
-    """Install and try the wheel, then the source distribution in its place; a line for each."""
-    environment = Environment.fresh(folder / "environment")
+def try_both(built: Built, environment: Environment, folder: Path) -> list[str]:
+    """Install and try the source distribution in an empty environment, then the wheel in its place; a line for each."""
     lines = []
-    for package, options in ((built.wheel, ()), (built.sdist, ("--force-reinstall", "--no-deps"))):
+    for package, options in ((built.sdist, ()), (built.wheel, ("--force-reinstall", "--no-deps"))):
         environment.install(package, *options)
         said = environment.run("python", SMOKE, PROJECT["version"], cwd=folder)
         lines.append(f"{package.name}: {package.stat().st_size / 1e6:.1f} MB; {said.splitlines()[-1]}")
@@ -26,7 +25,8 @@ def main() -> int:
     """Build, try, and say what came of it."""
     built = build(ROOT / "dist")
     with tempfile.TemporaryDirectory() as folder:
-        print(*try_both(built, Path(folder)), sep="\n")
+        environment = Environment.fresh(Path(folder) / "environment")
+        print(*try_both(built, environment, Path(folder)), sep="\n")
     return 0
 
 

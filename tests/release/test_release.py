@@ -13,8 +13,12 @@ from make_dist import try_both
 
 import pathtemp as pt
 
-LANGUAGES = {"jax": "plots", "numpyro": "numpyro,plots", "pymc": "pymc,plots", "stan": "stan,plots"}
-"""The extras that a user of each language installs."""
+LANGUAGES = {"jax": "plots", "stan": "stan,plots", "numpyro": "numpyro,arviz,plots", "pymc": "pymc,plots"}
+"""The extras that a user of each language installs, in the order in which one environment gets them.
+
+Each language finds what those before it brought, so that the one with least comes first; that no import goes without
+its dependency is seen by tests/test_declared.py.
+"""
 
 
 def requirement(text: str) -> tuple[str, str]:
@@ -55,34 +59,40 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
     return build(tmp_path_factory.mktemp("built") / "dist")
 
 
-@pytest.fixture
-def place(tmp_path: Path) -> Iterator[Path]:
-    """A folder that is gone afterwards: an environment takes a gigabyte."""
-    yield tmp_path
-    shutil.rmtree(tmp_path)
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder that is gone afterwards: an environment takes two gigabytes."""
+    folder = tmp_path_factory.mktemp("release")
+    yield folder
+    shutil.rmtree(folder)
 
 
-@pytest.mark.release
-def test_wheel_and_sdist_work_in_an_empty_environment(built: Built, place: Path) -> None:
-    assert len(try_both(built, place)) == 2
+@pytest.fixture(scope="module")
+def environment(built: Built, place: Path) -> Environment:
+    """One environment for all: empty, then with the wheel, then with one extra more for each language."""
+    made = Environment.fresh(place / "environment")
+    lines = try_both(built, made, place)
+    assert len(lines) == 2, lines
+    return made
 
 
 @pytest.mark.release
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_the_first_hour(language: str, built: Built, place: Path) -> None:
+def test_the_first_hour(language: str, built: Built, environment: Environment, place: Path) -> None:
     if language == "stan" and not any(shutil.which(name) for name in ("g++", "clang++")):
         pytest.skip("there is no C++ compiler")
-    environment = Environment.fresh(place / "environment")
     environment.install(built.wheel, extras=LANGUAGES[language])
     script = Path(__file__).with_name("first_hour.py")
-    said = environment.run("python", script, language, cwd=place)
+    folder = place / language
+    folder.mkdir()
+    said = environment.run("python", script, language, cwd=folder)
+    print(said)
     assert said.splitlines()[-1] == f"the first hour with {language}: done"
 
 
 @pytest.mark.release
-def test_all_extras_together(place: Path) -> None:
-    environment = Environment.fresh(place / "environment")
-    environment.install(ROOT, extras="all")
+def test_all_extras_together(built: Built, environment: Environment, place: Path) -> None:
+    environment.install(built.wheel, extras="all")
     said = environment.run("pathtemp", "doctor", cwd=place)
     lines = {line.split()[1]: line.split()[0] for line in said.splitlines() if line.split()[:1] in (["ok"], ["absent"])}
     assert {lines[name] for name in ("httpstan", "pymc", "numpyro", "matplotlib")} == {"ok"}

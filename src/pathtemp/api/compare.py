@@ -12,17 +12,24 @@ from scipy.special import softmax
 
 from pathtemp._types import FloatArray
 from pathtemp.api.arguments import a_kind_of, positive_number
+from pathtemp.api.given import as_model, check_nothing_else
+from pathtemp.api.temper import TAKEN, temper
 from pathtemp.errors import InputError
 from pathtemp.io.printable import printable
+from pathtemp.model.kinds import kind_of
 from pathtemp.model.model import Model
 from pathtemp.result.fit import Fit
-from pathtemp.seeds import Stream, rng
+from pathtemp.seeds import Stream, rng, seed_word
 
 LEVEL = 0.95
 """Coverage of the intervals of posterior model probabilities."""
 
 VAGUE = 1e-3
 """Share of the base that must lie where a posterior does, or the prior is called vague."""
+
+
+REFUSED = frozenset({"model", "args", "kwargs", "data", "target", "base", "dim", "init", "checkpoint"})
+"""Arguments of ``pt.temper`` that are of one model, and so of none that are compared."""
 
 
 class BayesFactor(NamedTuple):
@@ -46,9 +53,10 @@ def bayes_factor(fit_a: Fit, fit_b: Fit) -> BayesFactor:
 
 
 def compare(
-    fits: Mapping[str, Fit | Model] | Sequence[Fit | Model],
+    fits: Mapping[str, Any] | Sequence[Any],
     *,
     weights: Mapping[str, float] | None = None,
+    data: Any = None,
     client: Any = None,
     **how: Any,
 ) -> pd.DataFrame:
@@ -57,12 +65,14 @@ def compare(
     Parameters
     ----------
     fits
-        Fits by the name of their model, or a list of them, which then go by the models' own names. With ``client``
-        there may be models among them, which are tempered first.
+        Fits by the name of their model, or a list of them, which then go by the models' own names. Models among them
+        are tempered first: PyMC models, Stan programs, or what a front end has made of one.
     weights
         Prior probability of each model, up to a factor; equal where None.
+    data
+        Of the Stan programs among them: a dict or a JSON file.
     client
-        A ``dask.distributed.Client``, on whose workers models are tempered, each on one; see :func:`pathtemp.temper`.
+        A ``dask.distributed.Client``, on whose workers models are tempered, each on one; in this process where None.
     how
         For ``pt.temper`` of each model: ``budget``, ``islands``, ``settings`` and so on. Seeds follow on ``seed``.
 
@@ -73,7 +83,7 @@ def compare(
         ``log_bf_se``; the posterior ``probability`` and its 95% interval, ``lower`` to ``upper``, for the
         errors of the evidence.
     """
-    given = _by_name(fits)
+    given = _by_name(_with_models(fits, data))
     if len(given) < 2:
         raise InputError(f"compare: give at least two fits, by name; there is {len(given)}")
     fits = _all_tempered(given, client, how)
@@ -98,9 +108,27 @@ def compare(
     return table.sort_values("probability", ascending=False, kind="stable")
 
 
+def _with_models(fits: Any, data: Any) -> Any:
+    """The same, with models of ours in the place of those that a front end takes."""
+
+    def made(name: Any, given: Any) -> Any:
+        stan = kind_of(given) == "stan"
+        as_it_is = isinstance(given, Fit | Model) or not kind_of(given)
+        argument = printable(str(name))
+        return given if as_it_is else as_model(given, argument=argument, data=data if stan else None)
+
+    listed = fits if isinstance(fits, list | tuple) else []
+    programs = fits.values() if isinstance(fits, Mapping) else listed
+    if data is not None and not any(kind_of(one) == "stan" for one in programs):
+        raise InputError("data: it is for Stan programs, and there is none here; leave it out")
+    if isinstance(fits, Mapping):
+        return {name: made(name, given) for name, given in fits.items()}
+    return [made("fits", given) for given in listed] if listed else fits
+
+
 def _by_name(fits: Any) -> dict[str, Any]:
     """What is to be compared, by name."""
-    if isinstance(fits, Sequence) and not isinstance(fits, str):
+    if isinstance(fits, list | tuple):
         names = [fit.name if isinstance(fit, Fit | Model) else "fits" for fit in fits]
         if len(set(names)) < len(names):
             raise InputError(f"fits: models of a list go by their names, and these are {names}; give a dict")
@@ -110,16 +138,21 @@ def _by_name(fits: Any) -> dict[str, Any]:
 
 
 def _all_tempered(given: dict[str, Any], client: Any, how: dict[str, Any]) -> dict[str, Fit]:
-    """The fits as they are, and those of the models, from the workers of a client."""
+    """The fits as they are, and those of the models, made here or on the workers of a client."""
     models = {name: one for name, one in given.items() if isinstance(one, Model)}
-    if client is None or not models:
-        if models:
-            raise InputError(f"client: it is needed to temper {next(iter(models))!r}; or give its fit, by pt.temper")
+    if not models:
         for name in ("client", *how):
             if name != "client" or client is not None:
                 raise InputError(f"{name}: it is for models, and these are fits; leave it out")
         return given
-    # Imported here, so that comparing fits needs no Dask.
+    check_nothing_else((), {name: value for name, value in how.items() if name not in TAKEN}, TAKEN)
+    for name in REFUSED & set(how):
+        raise InputError(f"{name}: it is of one model, and cannot be given for several; leave it out")
+    if client is None:
+        first = seed_word(how.get("seed", 0))
+        fits = {name: temper(one, **how | {"seed": first + k}) for k, (name, one) in enumerate(models.items())}
+        return given | fits
+    # Imported here, so that comparing without a cluster needs no Dask.
     from pathtemp.api.on_workers import tempered
 
     return given | tempered(models, client, how)

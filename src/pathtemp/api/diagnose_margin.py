@@ -13,7 +13,6 @@ from pathtemp._types import FloatArray
 from pathtemp.api.arguments import text
 from pathtemp.api.divide import BUDGET, divide_and_conquer
 from pathtemp.errors import InputError
-from pathtemp.model.model import Model
 from pathtemp.result.margin_fit import MarginFit
 from pathtemp.settings import DEFAULT, Settings
 
@@ -81,9 +80,10 @@ class MarginDiagnosis:
 
 def diagnose_margin(
     idata: Any,
-    model: Model,
+    model: Any,
     margin: str,
     *,
+    data: Any = None,
     budget: float = BUDGET,
     seed: int = 0,
     settings: Settings = DEFAULT,
@@ -95,8 +95,8 @@ def diagnose_margin(
     ----------
     idata
         What ArviZ has: a DataTree or InferenceData with a posterior group, or the posterior Dataset itself.
-    model
-        The model the draws are of.
+    model, data
+        The model the draws are of: a PyMC model, a Stan program with its data, or what a front end has made of one.
     margin
         Name of the parameter, as for :func:`pathtemp.divide_and_conquer`.
     budget, seed, settings
@@ -107,7 +107,8 @@ def diagnose_margin(
     text("margin", margin)
     draws = _draws(idata, margin)
     if fit is None:
-        fit = divide_and_conquer(model, margin=margin, budget=budget, seed=seed, settings=settings, progress=False)
+        how: dict[str, Any] = {"data": data, "budget": budget, "seed": seed, "settings": settings}
+        fit = divide_and_conquer(model, margin=margin, progress=False, **how)
     assert fit.marginal is not None
     level = np.array(LEVELS)
     quantile = fit.marginal.quantile(level)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import jax
 import jax.numpy as jnp
@@ -12,7 +13,8 @@ import numpy as np
 
 from pathtemp._types import FloatArray
 from pathtemp.api.arguments import a_kind_of, interval_of, positive_number, shown
-from pathtemp.api.given import model_only
+from pathtemp.api.cores import kept_to_cores
+from pathtemp.api.given import as_model, check_nothing_else, made_model
 from pathtemp.engines.driver import carry_out, new_checkpoint
 from pathtemp.engines.path.chains import check_budget
 from pathtemp.engines.path.margin import MarginEngine
@@ -23,6 +25,7 @@ from pathtemp.errors import InputError
 from pathtemp.kernels.compilation import use_compilation_cache
 from pathtemp.model.evaluate import energies_of, exact_draws
 from pathtemp.model.inputs import check_density, check_size, starts
+from pathtemp.model.kinds import kind_of
 from pathtemp.model.model import Model
 from pathtemp.paths.geometric import GeometricPath
 from pathtemp.paths.margin import Margin, MarginPath, margin_path
@@ -45,55 +48,69 @@ Target = str | Callable[[FloatArray], FloatArray]
 
 @overload
 def divide_and_conquer(
-    model: Model,
-    *,
+    model: Any,
+    *args: Any,
     margin: str | Margin,
+    data: Any = ...,
+    base: Any = ...,
     target_marginal: Target = ...,
     interval: tuple[float, float] | None = ...,
     budget: float | None = ...,
     chains: int | None = ...,
     seed: int = ...,
     settings: Settings | PaperSettings = ...,
+    cores: int | None = ...,
     progress: bool | Progress = ...,
     checkpoint: str | os.PathLike[str] | None = ...,
+    **kwargs: Any,
 ) -> MarginFit: ...
 
 
 @overload
 def divide_and_conquer(
-    model: Model,
-    *,
+    model: Any,
+    *args: Any,
     margin: list[str] | list[Margin] | list[str | Margin],
+    data: Any = ...,
+    base: Any = ...,
     target_marginal: Target = ...,
     interval: tuple[float, float] | None = ...,
     budget: float | None = ...,
     chains: int | None = ...,
     seed: int = ...,
     settings: Settings | PaperSettings = ...,
+    cores: int | None = ...,
     progress: bool | Progress = ...,
     checkpoint: str | os.PathLike[str] | None = ...,
+    **kwargs: Any,
 ) -> dict[str, MarginFit]: ...
 
 
+@kept_to_cores
 def divide_and_conquer(
-    model: Model,
-    *,
+    model: Any,
+    *args: Any,
     margin: str | Margin | list[str] | list[Margin] | list[str | Margin],
+    data: Any = None,
+    base: Any = None,
     target_marginal: Target = "optimal",
     interval: tuple[float, float] | None = None,
     budget: float | None = None,
     chains: int | None = None,
     seed: int = 0,
     settings: Settings | PaperSettings = DEFAULT,
+    cores: int | None = None,
     progress: bool | Progress = True,
     checkpoint: str | os.PathLike[str] | None = None,
+    **kwargs: Any,
 ) -> MarginFit | dict[str, MarginFit]:
     """Sample along one parameter, such as the scale of a funnel, as evenly as along a path, and so find its marginal.
 
     Parameters
     ----------
-    model
-        A model from a front end, or ``pt.Model``. Its base serves only to start the chains.
+    model, args, kwargs, data, base
+        As for :func:`pathtemp.temper`: a PyMC model, a NumPyro function with what it takes, a Stan program with its
+        data, or what a front end has made of one. The base serves only to start the chains.
     margin
         A parameter by name, ``"tau"``, an element, ``"theta[3]"`` (counted from 1 in Stan, from 0
         elsewhere) or ``"theta[label]"``, or a
@@ -116,6 +133,8 @@ def divide_and_conquer(
     settings
         ``pt.settings.DEFAULT``, or ``pt.settings.PAPER`` for the paper's own engine: joint NUTS, path sampling by cells
         and kernels; it stops by k-hat.
+    cores
+        Cores of this machine that the run may use at most; all by default.
     progress
         A progress bar, or an object with the methods of :class:`pathtemp.engines.progress.Progress`.
     checkpoint
@@ -134,21 +153,19 @@ def divide_and_conquer(
     >>> bool(abs(sd.value - 3.0) < 6 * sd.se < 0.5), bool(abs(tail.value - 0.0228) < 6 * tail.se < 0.02)
     (True, True)
     """
-    model = model_only(model)
     a_kind_of("settings", settings, (Settings, PaperSettings), "pt.settings.DEFAULT, pt.settings.PAPER or a copy")
     budget = None if budget is None else positive_number("budget", budget, "number of gradient evaluations")
     changed: Settings | PaperSettings = settings if chains is None else settings.replace(chains=chains)
     if changed.chains < 2:
         raise InputError("chains: two at least are needed along a margin, as its errors come from comparing chains")
-    if isinstance(changed, Settings):
-        budget = BUDGET if budget is None else budget
-        check_budget(budget, model.dim - 1, changed)
     interval = None if interval is None else interval_of("interval", interval)
     margins = list(margin) if isinstance(margin, list | tuple) else [margin]
     if not margins:
         raise InputError("margin: the list is empty; name one parameter at least")
     for one in margins:
         a_kind_of("margin", one, (str, Margin), "the name of a parameter, a pt.Margin, or a list of these")
+    if len({_name(one) for one in margins}) < len(margins):
+        raise InputError(f"margin: a name is there twice among {', '.join(map(_name, margins))}; name each once")
     if checkpoint is not None and len(margins) > 1:
         raise InputError("checkpoint: it is of one margin; run the margins one by one, each with a file of its own")
     if not (callable(target_marginal) or target_marginal in ("optimal", "uniform", "prior")):
@@ -156,6 +173,11 @@ def divide_and_conquer(
         raise InputError(f"target_marginal: {expected}, and it is {shown(target_marginal)}")
     target = target_marginal if isinstance(target_marginal, str) else "given"
     told = display(progress)
+    how = {"data": data, "base": base, "seed": seed_word(seed), "progress": bool(progress)}
+    model = _model(model, args, kwargs, how)
+    if isinstance(changed, Settings):
+        budget = BUDGET if budget is None else budget
+        check_budget(budget, model.dim - 1, changed)
     use_compilation_cache()
     place = None if checkpoint is None else new_checkpoint(checkpoint)
     first = starts_of(model, changed, seed_word(seed))
@@ -177,6 +199,23 @@ def divide_and_conquer(
         if len(posterior):
             first = posterior[np.arange(len(first)) % len(posterior)]
     return fits if isinstance(margin, list | tuple) else next(iter(fits.values()))
+
+
+OF_TEMPER = frozenset({"draws", "modes", "init", "islands", "client", "cluster", "max_seconds", "target", "dim"})
+"""What ``pt.temper`` takes and a run along a margin does not."""
+
+TAKEN = frozenset(inspect.signature(divide_and_conquer).parameters)
+"""Names of its arguments, one of which may be meant by another."""
+
+
+def _model(given: Any, args: tuple[Any, ...], kwargs: dict[str, Any], how: dict[str, Any]) -> Model:
+    """The model of ours: a NumPyro function takes further arguments, and nothing else does."""
+    if kind_of(given) == "function":
+        return made_model(given, args, kwargs, **how)
+    for name in OF_TEMPER & set(kwargs):
+        raise InputError(f"{name}: it is an argument of pt.temper, and a run along a margin has none; leave it out")
+    check_nothing_else(args, kwargs, TAKEN)
+    return as_model(given, **how)
 
 
 def margin_engine(

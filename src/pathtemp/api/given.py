@@ -13,6 +13,7 @@ import numpy as np
 from pathtemp._types import FloatArray
 from pathtemp.api.arguments import finite_array, shown
 from pathtemp.errors import InputError
+from pathtemp.io.printable import printable
 from pathtemp.model.kinds import kind_of, where_to
 from pathtemp.model.model import Model
 
@@ -62,14 +63,60 @@ def made_model(
     )
 
 
+ELSEWHERE: dict[str, tuple[str, ...]] = {
+    "draws": ("num_samples", "n_samples", "samples", "iter_sampling", "num_draws", "n_draws"),
+    "chains": ("num_chains", "n_chains", "walkers", "num_walkers", "nwalkers"),
+    "cores": ("parallel_chains", "n_jobs", "jobs", "threads", "threads_per_chain", "num_cores", "n_cores", "ncores"),
+    "seed": ("random_seed", "rng_key", "key", "random_state", "rng"),
+    "init": ("initvals", "inits", "init_params", "initial_values", "init_values"),
+    "progress": ("progressbar", "progress_bar", "show_progress", "verbose"),
+    "base": ("prior", "reference", "initial_distribution"),
+    "target": ("logp", "log_prob", "log_density", "logdensity_fn", "likelihood", "log_likelihood", "posterior"),
+    "max_seconds": ("timeout", "max_time", "time_limit", "maxtime"),
+    "checkpoint": ("filepath", "output_dir", "save_path"),
+}
+"""What other libraries call an argument, by what it is called here."""
+
+NOT_NEEDED: dict[str, tuple[str, ...]] = {
+    "a run finds its own warm-up; budget= is what all of it may spend": (
+        *("tune", "warmup", "num_warmup", "n_warmup", "iter_warmup", "burn_in", "burnin"),
+    ),
+    "the acceptance is one of settings=pt.settings.DEFAULT.replace(acceptance=...)": (
+        *("target_accept", "target_accept_prob", "adapt_delta"),
+    ),
+    "the path is learned, and has no ladder to be given": (
+        *("lam", "temperatures", "betas", "ladder", "n_temps", "num_temperatures", "schedule"),
+    ),
+    "step sizes and moves are learned": (
+        "step",
+        "step_size",
+        "nuts_sampler",
+        "max_treedepth",
+        "max_tree_depth",
+        "kernel",
+    ),
+}
+"""What other libraries ask for and is not asked for here, by what to say."""
+
+
+def _meant(name: str, known: set[str]) -> str:
+    """A hint what an unknown argument may stand for."""
+    for ours, theirs in ELSEWHERE.items():
+        if name in theirs and ours in known:
+            return f"; {ours}= is what it is called here"
+    for why, theirs in NOT_NEEDED.items():
+        if name in theirs:
+            return f"; {why}"
+    near = difflib.get_close_matches(name, sorted(known), n=1, cutoff=0.7)
+    return f"; is {near[0]}= meant?" if near else ""
+
+
 def check_nothing_else(args: Sequence[Any], kwargs: Mapping[str, Any], known: Iterable[str] = ()) -> None:
     """Raise where arguments were given that only a NumPyro function takes."""
     if args:
         raise InputError("model: only a NumPyro function takes further arguments; name all others, as in budget=30_000")
     for name in kwargs:
-        near = difflib.get_close_matches(name, list(known), n=1)
-        hint = f"; is {near[0]}= meant?" if near else ""
-        raise InputError(f"{name}: there is no such argument{hint}")
+        raise InputError(f"{printable(name)}: there is no such argument{_meant(name, set(known))}")
 
 
 def _from_function(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], base: Any) -> Model:
@@ -88,11 +135,37 @@ def _from_function(function: Callable[..., Any], args: Sequence[Any], kwargs: Ma
     return from_numpyro(function, *args, base=base, **kwargs)
 
 
-def model_only(given: Any) -> Model:
-    """A model of ours; where it is another, a sentence that says which function makes one of it."""
-    if isinstance(given, Model):
-        return given
-    raise InputError(f"model: expected a model from a front end, got a {type(given).__name__}{where_to(given)}")
+def as_model(given: Any, *, argument: str = "model", **how: Any) -> Model:
+    """A model of ours: as it is, or as its front end makes it of what it takes without further arguments.
+
+    Parameters
+    ----------
+    given
+        What the user gave.
+    argument
+        What the caller calls it.
+    how
+        ``data``, ``base``, ``seed``, ``progress`` and ``known`` of :func:`made_model`.
+    """
+    if not isinstance(given, Model):
+        takes = kind_of(given) == "function" and _wants_arguments(given)
+        if takes or kind_of(given) == "":
+            raise InputError(f"{argument}: expected a model, and it is {shown(given)}{where_to(given)}")
+        return made_model(given, **how)
+    for name in ("data", "base"):
+        if how.get(name) is not None:
+            raise InputError(f"{name}: the {argument} is made already, with its {name}; leave it out")
+    return given
+
+
+def _wants_arguments(function: Callable[..., Any]) -> bool:
+    try:
+        inspect.signature(function).bind()
+    except TypeError:
+        return True
+    except ValueError:  # a callable without a signature; calling it will tell
+        pass
+    return False
 
 
 def init_points(init: Any, model: Model) -> FloatArray:

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from pathtemp._types import FloatArray
 from pathtemp.api.arguments import a_kind_of, finite_array, interval_of, positive_number, shown, text, whole_number
+from pathtemp.api.cores import kept_to_cores
 from pathtemp.engines.driver import carry_out, new_checkpoint
 from pathtemp.engines.path.chains import check_budget
 from pathtemp.engines.path.function import MARGINALS, FunctionEngine
@@ -19,6 +20,8 @@ from pathtemp.engines.path.plans import PathPlan
 from pathtemp.engines.progress import Progress, display
 from pathtemp.errors import InputError
 from pathtemp.kernels.compilation import use_compilation_cache
+from pathtemp.model.inputs import why
+from pathtemp.model.kinds import kind_of
 from pathtemp.paths.function import LogPath
 from pathtemp.result.fit import Fit
 from pathtemp.seeds import Stream, rng, seed_word
@@ -28,6 +31,7 @@ BUDGET = 100_000.0
 """Gradient evaluations where the user does not say."""
 
 
+@kept_to_cores
 def path_sample(
     log_q: LogPath,
     dim: int,
@@ -40,6 +44,7 @@ def path_sample(
     chains: int | None = None,
     seed: int = 0,
     settings: Settings = DEFAULT,
+    cores: int | None = None,
     progress: bool | Progress = True,
     checkpoint: str | os.PathLike[str] | None = None,
     name: str = "path",
@@ -65,7 +70,7 @@ def path_sample(
         that the densities change equally fast (appendix A). The last two are half uniform.
     budget
         Gradient evaluations to spend, over all chains and everything included.
-    chains, seed, settings, progress, checkpoint
+    chains, seed, settings, cores, progress, checkpoint
         As for :func:`pathtemp.temper`; ``pt.resume(path, log_q=..., args=...)`` goes on from a checkpoint.
     name
         What summaries call it.
@@ -104,7 +109,8 @@ def path_sample(
 def check_path(log_q: Any, dim: int, interval: Any, args: tuple[Any, ...], target_marginal: str) -> None:
     """Raise where the arguments of :func:`path_sample` make no path."""
     if not callable(log_q):
-        raise InputError(f"log_q: expected a function of (theta, lam), got a {type(log_q).__name__}")
+        elsewhere = "; a model goes to pt.temper" if kind_of(log_q) else ""
+        raise InputError(f"log_q: expected a function of (theta, lam), got a {type(log_q).__name__}{elsewhere}")
     whole_number("dim", dim, least=1)
     interval_of("interval", interval)
     a_kind_of("args", args, tuple, "a tuple of arrays, such as (y,)")
@@ -114,10 +120,7 @@ def check_path(log_q: Any, dim: int, interval: Any, args: tuple[Any, ...], targe
     try:
         out = jax.eval_shape(log_q, point, jax.ShapeDtypeStruct((), jnp.float64), *args)
     except Exception as error:
-        reason = str(error).strip().splitlines()[0]
-        raise InputError(
-            f"log_q: it fails on a point with {dim} coordinates ({type(error).__name__}: {reason})"
-        ) from error
+        raise InputError(f"log_q: it fails on a point with {dim} coordinates ({why(error)})") from error
     if getattr(out, "shape", None) != () or out.dtype != jnp.float64:
         raise InputError("log_q: it must return one float64 number (sum over data; make data after importing pathtemp)")
 

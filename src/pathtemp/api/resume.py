@@ -13,7 +13,8 @@ import numpy as np
 
 from pathtemp._types import Array
 from pathtemp.api import divide
-from pathtemp.api.given import model_only
+from pathtemp.api.cores import kept_to_cores
+from pathtemp.api.given import as_model
 from pathtemp.api.path_sample import check_path
 from pathtemp.engines.default.engine import TemperEngine, TemperPlan
 from pathtemp.engines.driver import Driver, go_on, restored
@@ -34,9 +35,10 @@ from pathtemp.paths.margin import Margin
 from pathtemp.result.fit import Fit, library_versions
 
 
+@kept_to_cores
 def resume(
     path: str | os.PathLike[str],
-    model: Model | None = None,
+    model: Any = None,
     *,
     target: Callable[[Any], Array] | None = None,
     base: Any = None,
@@ -45,6 +47,7 @@ def resume(
     target_marginal: Callable[..., Any] | None = None,
     log_q: LogPath | None = None,
     args: tuple[Any, ...] = (),
+    cores: int | None = None,
     progress: bool | Progress = True,
 ) -> Fit:
     """Go on with a run from the checkpoint that it wrote after its last round.
@@ -66,7 +69,7 @@ def resume(
         Of ``pt.divide_and_conquer``, where they were a ``pt.Margin`` or a function; names are in the file.
     log_q, args
         Of ``pt.path_sample``.
-    progress
+    cores, progress
         As for ``pt.temper``.
 
     Examples
@@ -92,6 +95,8 @@ def resume(
     else:
         if model is None and target is None and base is None:
             model = rebuilt(record["model"], progress=bool(progress))
+        elif model is not None and target is None and base is None:
+            model = as_model(model, seed=plan.seed, progress=bool(progress))
         whole = the_model("resume", model, target, base, dim)
         _check_dim(record["model"], whole)
         if not isinstance(plan, MarginPlan):
@@ -116,7 +121,7 @@ def brought_back(content: bytes, model: Any) -> Driver:
         raise InputError(
             f"extend: {name} was made in Python, of which a file holds nothing; give it: extend(model, ...)"
         )
-    given = rebuilt(record["model"], progress=False) if model is None else model_only(model)
+    given = rebuilt(record["model"], progress=False) if model is None else as_model(model)
     _check_dim(record["model"], given)
     whole = given if isinstance(plan, MarginPlan) else with_kept_cover(given, record["model"])
     return restored(_engine(plan, whole, None, None), record, whole, Silent())

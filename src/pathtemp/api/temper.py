@@ -6,6 +6,7 @@ import inspect
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from pathtemp._types import Array, FloatArray
 from pathtemp.api.arguments import a_kind_of, finite_array, positive_number, whole_number
+from pathtemp.api.cores import kept_to_cores
 from pathtemp.api.given import check_nothing_else, init_points, made_model
 from pathtemp.engines.default.effort import settled_effort, work_of
 from pathtemp.engines.default.engine import FEWEST_ROUNDS, MOST_GRADIENTS, TemperEngine, TemperPlan
@@ -21,7 +23,7 @@ from pathtemp.engines.default.modes import LEAST_SEARCH
 from pathtemp.engines.driver import carry_out, new_checkpoint
 from pathtemp.engines.islands.archipelago import Archipelago, Begun
 from pathtemp.engines.islands.board import Board
-from pathtemp.engines.islands.cluster import OnCluster, client_of
+from pathtemp.engines.islands.cluster import OnCluster, check_workers, client_of
 from pathtemp.engines.islands.workers import Here
 from pathtemp.engines.progress import Progress, display
 from pathtemp.errors import InputError
@@ -40,6 +42,7 @@ MOST_NUMBERS = 5_000_000
 """Numbers in the target draws where the user does not say how many; the buffer holds four times as many (160 MB)."""
 
 
+@kept_to_cores
 def temper(
     model: Any = None,
     *args: Any,
@@ -58,6 +61,7 @@ def temper(
     islands: int = 1,
     client: Any = None,
     cluster: Literal["local"] | None = None,
+    cores: int | None = None,
     progress: bool | Progress = True,
     checkpoint: str | os.PathLike[str] | None = None,
     **kwargs: Any,
@@ -113,6 +117,9 @@ def temper(
         A ``dask.distributed.Client`` on whose workers the islands run, or "local" for a cluster of this machine's
         cores; the fit is the same whatever the number of workers. The model goes there by cloudpickle, which runs
         code: use clusters of your own alone.
+    cores
+        Cores of this machine that the run may use at most; all by default. With ``cluster="local"`` the number of its
+        workers. The draws do not depend on it.
     progress
         A progress bar, or an object with the methods of :class:`pathtemp.engines.progress.Progress`.
     checkpoint
@@ -138,6 +145,7 @@ def temper(
     apart = islands > 1 or client is not None or cluster is not None
     if apart:
         _check_apart(settings, checkpoint, limit)
+        check_workers(client, cluster, cores)
     shown = display(progress)
     if model is not None and not isinstance(model, Model) and target is None and dim is None:
         how: dict[str, Any] = {"seed": word, "progress": bool(progress), "known": TAKEN}
@@ -154,6 +162,7 @@ def temper(
         if init is not None:
             raise InputError("init: the paper's engine starts from draws of the base; leave it out")
         return _by_the_paper(given, (seed, settings, draws, budget), shown, place, limit)
+    _check_draws(draws, settings.chains, given.dim)
     share = None if budget is None else budget / islands
     settings = settings if share is None else settings.within(share, given.dim)
     _check_budget(given, share, settings, search=hints is not None, islands=islands)
@@ -173,7 +182,7 @@ def temper(
     about, spent = ("", Counts()) if reference is None else (reference.about, reference.counts)
     if apart:
         begun = Begun(plan, islands, hints, about, spent, seconds=time.perf_counter() - began)
-        return _on_islands(whole, begun, shown, client, cluster)
+        return _on_islands(whole, begun, shown, client_of(client, cluster, cores), cluster is not None)
     engine = TemperEngine(whole, plan, start, hints=hints, about=about)
     engine.chains.counts = spent
     engine.seconds["start"] = time.perf_counter() - began
@@ -184,14 +193,14 @@ TAKEN = frozenset(inspect.signature(temper).parameters)
 """Names of its arguments, one of which may be meant by another."""
 
 
-def _on_islands(model: Model, begun: Begun, shown: Progress, client: Any, cluster: Literal["local"] | None) -> Fit:
-    """The fit of islands, in this process or on workers."""
+def _on_islands(model: Model, begun: Begun, shown: Progress, where: AbstractContextManager[Any], ends: bool) -> Fit:
+    """The fit of islands, in this process or on the workers of a client, which may end with the run."""
     board = Board(shown, begun.islands)
     here = Here(model, board)
-    with client_of(client, cluster) as who:
+    with where as who:
         archipelago = Archipelago(model, begun, here if who is None else OnCluster(who, model, board), shown)
         fit = archipelago.carry_out()
-    if cluster is not None:
+    if ends:
         # Its workers are gone; a step gives the same wherever it is done.
         archipelago.workers = here
     return fit
@@ -237,6 +246,18 @@ def checked_how(settings: Any, *, budget: Any, draws: Any, chains: Any) -> tuple
     ]
     spend = None if budget is None else positive_number("budget", budget, "number of gradient evaluations")
     return spend, counts[0], counts[1]
+
+
+def _check_draws(draws: int | None, chains: int, dim: int) -> None:
+    """Raise where the draws that are asked for, with the room that thinning takes, are more than the memory."""
+    if draws is None or not hasattr(os, "sysconf"):
+        return
+    needed, there = 4 * 8 * draws * chains * dim, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if needed > there:
+        raise InputError(
+            f"draws: {draws} of each of {chains} chains take {needed / 1e9:.3g} GB, and this machine has "
+            f"{there / 1e9:.3g}; give fewer"
+        )
 
 
 def checked_seconds(max_seconds: Any) -> float | None:

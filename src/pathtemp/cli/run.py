@@ -70,7 +70,7 @@ def _resumed(options: argparse.Namespace) -> Fit:
     if options.model is None and (options.data is not None or options.base is not None or options.include):
         raise InputError("--data, --base and --include go with a model; without one all is in the checkpoint")
     record = read_last(options.checkpoint)
-    say_what_is_ignored(options, record["plan"], max_seconds=record["state"]["max_seconds"])
+    say_what_is_ignored(options, record["plan"], max_seconds=record["state"].get("max_seconds", float("inf")))
     if options.model is None:
         refuse_named(options.checkpoint, record["model"])
         if not options.quiet:

@@ -13,6 +13,8 @@ from pathtemp.io.printable import printable
 
 def new_file(caller: str, path: str | os.PathLike[str]) -> Path:
     """The place of a file that is to be written, through links; InputError where there can be none."""
+    if path == "":
+        raise InputError(f"{caller}: the name of the file is empty")
     try:
         place = Path(os.path.realpath(path))
         os.fsencode(place)

@@ -28,6 +28,8 @@ RECORD = "record"
 
 def place_of(path: str | os.PathLike[str]) -> Path:
     """The file of a checkpoint that the user calls ``path``, which may be a folder."""
+    if path == "":
+        raise InputError('checkpoint: its name is empty; "." is this folder')
     try:
         place = Path(os.path.realpath(path))
         os.fsencode(place)

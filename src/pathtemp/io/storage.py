@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from pathtemp.api.given import model_only
+from pathtemp.api.given import as_model
 from pathtemp.errors import InputError
 from pathtemp.io.atomic import new_file, write_whole
 from pathtemp.io.codec import decode, encode
@@ -50,7 +50,7 @@ def save(fit: Fit, path: str | os.PathLike[str]) -> None:
         raise OSError(error.errno, reason) from error
 
 
-def load(path: str | os.PathLike[str], *, model: Model | None = None) -> Fit:
+def load(path: str | os.PathLike[str], *, model: Any = None) -> Fit:
     """Read a fit that :func:`save` wrote; it has everything but its model.
 
     Parameters
@@ -58,7 +58,7 @@ def load(path: str | os.PathLike[str], *, model: Model | None = None) -> Fit:
     path
         The file.
     model
-        The model that the run was of, from a front end, for what needs it: ``fit.extend``, ``fit.predict`` and the log
+        The model that the run was of, for what needs it: ``fit.extend``, ``fit.predict`` and the log
         likelihoods of ``fit.to_arviz``.
     """
     try:
@@ -74,9 +74,10 @@ def load(path: str | os.PathLike[str], *, model: Model | None = None) -> Fit:
     return fit if model is None else replace(fit, model=_checked(model, fit))
 
 
-def _checked(model: Model, fit: Fit) -> Model:
+def _checked(given: Any, fit: Fit) -> Model:
     """The model where the fit can be of it."""
-    for name in model_only(model).layout.shapes:
+    model = as_model(given)
+    for name in model.layout.shapes:
         if stored_name(fit.posterior, name) not in fit.posterior.data_vars:
             raise InputError(
                 f"model: it has {name!r}, and the fit of {printable(fit.name)} does not; give its own model"

@@ -123,7 +123,12 @@ def normal(loc: Any = 0.0, scale: Any = 1.0, *, shape: tuple[int, ...] | int | N
     if not np.all(np.asarray(scale) > 0):
         raise InputError(f"scale: it must be positive, and is {shown(np.asarray(scale).tolist())}")
     wanted = None if shape is None else _shape("shape", shape)
-    natural = jnp.broadcast_shapes(loc.shape, scale.shape)
+    try:
+        natural = jnp.broadcast_shapes(loc.shape, scale.shape)
+    except ValueError:
+        raise InputError(
+            f"normal: loc has shape {loc.shape} and scale {scale.shape}, which do not go together"
+        ) from None
     if wanted is not None:
         try:
             fits = jnp.broadcast_shapes(natural, wanted) == tuple(wanted)
@@ -219,6 +224,8 @@ def as_base(base: Any) -> Base:
         raise InputError("base: the dict of distributions is empty")
     shapes, transforms = {}, {}
     for name, dist in distributions.items():
+        if not isinstance(name, str):
+            raise InputError(f"base: the names of a dict of distributions are texts, and one is {shown(name)}")
         if not (callable(getattr(dist, "log_prob", None)) and callable(getattr(dist, "sample", None))):
             raise InputError(
                 f"base: {'it' if single else repr(name)} is a {type(dist).__name__}, which has no log_prob and sample; "

@@ -22,11 +22,33 @@ from pathtemp.seeds import Draws, Stream, rng
 MOST_NAMES = 6
 """Names, and numbers under each, that a point is told with."""
 
+MOST_REASON = 110
+"""Characters of what another library says that are told."""
+
+UNTRACEABLE = (
+    jax.errors.ConcretizationTypeError,
+    jax.errors.TracerArrayConversionError,
+    jax.errors.TracerIntegerConversionError,
+)
+"""What JAX raises where a function asks for the value of what is traced."""
+
 WIDEST = 1e60
 """Largest spread of the starts and largest log density, and one over the smallest spread: fourth powers are numbers."""
 
 FAR = 1e4
 """How far out, in units of the starts' spread, the base must have begun to fall off like a proper density."""
+
+
+def why(error: Exception) -> str:
+    """Why a function of the user could not be traced, in a few words.
+
+    >>> why(ValueError("no such thing")), why(KeyError("mu"))
+    ('ValueError: no such thing', "KeyError: 'mu'")
+    """
+    if isinstance(error, UNTRACEABLE):
+        return "JAX cannot trace it; write it with jax.numpy, and jnp.where for `if`, without float() or NumPy"
+    reason = printable(" ".join(str(error).split("\n")[0].split()))
+    return f"{type(error).__name__}: {reason[:MOST_REASON]}"
 
 
 def check_density(name: str, log_prob: LogDensity, dim: int) -> None:
@@ -36,10 +58,7 @@ def check_density(name: str, log_prob: LogDensity, dim: int) -> None:
     except InputError:
         raise
     except Exception as error:
-        reason = str(error).strip().splitlines()[0]
-        raise InputError(
-            f"{name}: the log density fails on a point with {dim} parameters ({type(error).__name__}: {reason})"
-        ) from error
+        raise InputError(f"{name}: the log density fails on a point with {dim} parameters ({why(error)})") from error
     if not hasattr(out, "shape"):
         raise InputError(f"{name}: the log density returns a {type(out).__name__}; it must return one number")
     if out.shape != ():

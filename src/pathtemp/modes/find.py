@@ -134,7 +134,8 @@ def _climb_for_power(
     made, batch = 0, 8 * BATCH
     while not search.without_list:
         search.power = _power(search, places, seen, levels)
-        if made >= most or not (search.missing > MISSING or _gain(search, places, seen, most - made) > WORTH):
+        wanted = search.unseen > FEW_UNSEEN or search.missing > MISSING
+        if made >= most or not (wanted or _gain(search, places, seen, most - made) > WORTH):
             break
         search.climb(base_draws(batch), found_by="base", random=True, most_gradients=np.inf)
         search.isolate()

@@ -31,6 +31,9 @@ CROWDED = 0.05
 
 MOST_MODES = 128
 
+NEXT_TO_NOTHING = 1e-6
+"""Estimated share up to which a mode makes place for another in a full list."""
+
 NEGLIGIBLE_MASS = 1e-4
 """Modes whose estimated share is below this do not count as unseen, missing or few."""
 
@@ -167,22 +170,37 @@ class Search:
                 return new, slopes, rows[place:]
             end, height = ends.theta[i], float(ends.height[i])
             k = same_mode([mode.law for mode in self.modes], end, height, self.log_target)
-            if k is None and len(self.modes) < MOST_MODES and law_gradients(len(end)) <= self.room:
+            matters = True
+            if k is None and law_gradients(len(end)) <= self.room:
                 mode = self._describe(ends, i, found_by)
                 if mode.law.rise > HIGHEST_RISE:
                     slopes[i] = mode
                     continue
-                k = len(self.modes)
-                self.modes.append(mode)
-                new.append(k)
+                k, matters = self._listed(mode), self._share_of(mode) > NEGLIGIBLE_MASS
+                new += [] if k is None else [k]
             found[i] = True
             if k is None:
-                self.unlisted += random and found_by == "base"
+                self.unlisted += matters and random and found_by == "base"
             elif random:
                 mode = self.modes[k]
                 from_base = mode.from_base + (found_by == "base")
                 self.modes[k] = replace(mode, starts=mode.starts + 1, from_base=from_base)
         return new, slopes, []
+
+    def _share_of(self, mode: Mode) -> float:
+        """Share of a mode beside those that are listed, by the log masses known so far."""
+        return float(np.exp(mode.log_mass - np.logaddexp(mode.log_mass, self.log_mass))) if self.modes else 1.0
+
+    def _listed(self, mode: Mode) -> int | None:
+        """The place of a new mode in the list, in a full one that of a mode of next to no mass; None without one."""
+        if len(self.modes) < MOST_MODES:
+            self.modes.append(mode)
+            return len(self.modes) - 1
+        least = int(np.argmin([other.log_mass for other in self.modes]))
+        if self._share_of(self.modes[least]) > NEXT_TO_NOTHING or self.modes[least].log_mass >= mode.log_mass:
+            return None
+        self.modes[least] = mode
+        return least
 
     def _join_near(
         self, ends: Ascents, rows: list[int], found: BoolArray, *, from_base: bool, random: bool

@@ -10,7 +10,7 @@ from pathtemp._types import FloatArray
 from pathtemp.io.printable import printable
 from pathtemp.plots.chosen import scalars
 from pathtemp.plots.running import acceptance
-from pathtemp.plots.style import ALARM, BETWEEN, DASHES, ESTIMATE, RC, TARGET, axes, ink, of_fit, pyplot, title
+from pathtemp.plots.style import ALARM, BETWEEN, DASHES, ESTIMATE, RC, TARGET, axes, ink, of_fit, pyplot, title, veil
 from pathtemp.plots.variables import Density
 
 if TYPE_CHECKING:
@@ -39,7 +39,9 @@ def plot(fit: MarginFit, *, exact: Density | None = None) -> Figure:
         The true density of the margin, where it is known.
     """
     figure: Figure
-    figure, panels = pyplot().subplots(2, 2, figsize=(8.4, 6.2), layout="constrained")
+    figure, panels = pyplot().subplots(2, 2, figsize=(8.4, 6.2))
+    # Where no tick label stands at the right end, the axes would reach the edge of the figure.
+    figure.set_layout_engine("constrained", rect=(0.0, 0.0, 0.985, 1.0))
     verdict = "converged" if fit.converged else "NOT converged"
     colour = ink() if fit.converged else ALARM
     heading = f"{printable(fit.name)}, along {printable(_marginal(fit).name)}: {verdict}"
@@ -110,7 +112,7 @@ def _beside(marginal: Marginal, draws: FloatArray, ax: Axes, label: str) -> Axes
     low, high = x[0], x[-1]
     edges = np.geomspace(low, high, 41) if positive else np.linspace(low, high, 41)
     counts = np.histogram(draws, edges)[0]
-    ax.stairs(counts / (draws.size * np.diff(edges)), edges, fill=True, color=BETWEEN, alpha=0.6, label=label)
+    ax.stairs(counts / (draws.size * np.diff(edges)), edges, fill=True, color=BETWEEN, alpha=veil(0.6), label=label)
     draw_density(ax, marginal, np.geomspace(low, high, POINTS) if positive else x)
     if positive:
         ax.set_xscale("log")
@@ -140,7 +142,7 @@ def _histogram(ax: Axes, fit: MarginFit, marginal: Marginal, low: float, high: f
         return
     counts, edges = np.histogram(drawn, 30, (low, high))
     height = counts / (drawn.size * np.diff(edges))
-    ax.stairs(height, edges, fill=True, color=BETWEEN, alpha=0.35, label="target draws")
+    ax.stairs(height, edges, fill=True, color=BETWEEN, alpha=veil(0.35), label="target draws")
 
 
 def _scale(fit: MarginFit) -> str:

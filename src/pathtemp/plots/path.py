@@ -25,6 +25,7 @@ from pathtemp.plots.style import (
     ink,
     of_fit,
     title,
+    veil,
 )
 from pathtemp.plots.variables import same_as_path
 from pathtemp.result.summary import with_error
@@ -123,7 +124,7 @@ def marginal_a(fit: Fit, ax: Axes | None = None) -> Axes:
     """Visits along a over those of a uniform law, which is 1 where the pseudo-prior is right; and k-hat of 1/p(a)."""
     ax = axes(ax)
     khat = fit.diagnostics.khat
-    title(ax, "Marginal of a", f"k-hat = {khat:.2f}", alarm=khat > KHAT)
+    title(ax, "Marginal of a", "k-hat = " + f"{khat:.2f}".replace("-", "−"), alarm=khat > KHAT)
     a = fit.path["a"].values.ravel()
     if a.size == 0:
         return empty(ax, "no draws")
@@ -135,7 +136,7 @@ def marginal_a(fit: Fit, ax: Axes | None = None) -> Axes:
     groups = ((~at_base & ~at_target, BETWEEN, "between"), (at_base, BASE, "base"), (at_target, TARGET, "target"))
     for where, colour, name in groups:
         left, width = edges[:-1][where], 2.0 / counts.size
-        ax.bar(left, height[where], width, align="edge", color=colour, alpha=0.6, label=name)
+        ax.bar(left, height[where], width, align="edge", color=colour, alpha=veil(0.6), label=name)
     ax.axhline(1.0, color=ink(), linewidth=1.0, linestyle=DASHES, label="uniform")
     ax.legend(loc="upper center", ncols=4, columnspacing=1.0, handlelength=1.4)
     ax.set(xlim=(0, 2), ylim=(0, 1.25 * max(1.0, float(height.max()))))

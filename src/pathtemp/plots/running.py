@@ -9,7 +9,7 @@ import numpy as np
 from pathtemp._types import FloatArray
 from pathtemp.api.arguments import finite_array, whole_number
 from pathtemp.plots.arc import along
-from pathtemp.plots.style import ALARM, BASE, BETWEEN, DASHES, ESTIMATE, TARGET, axes, empty, ink, of_fit, title
+from pathtemp.plots.style import ALARM, BASE, BETWEEN, DASHES, ESTIMATE, TARGET, axes, empty, ink, of_fit, title, veil
 from pathtemp.result import hardness as hard
 
 if TYPE_CHECKING:
@@ -53,7 +53,8 @@ def history(fit: Fit, ax: Axes | None = None, *, exact: float | None = None) -> 
     for phase in dict.fromkeys(r.phase for r in records):
         colour, marker = PHASES.get(phase, (BETWEEN, "x"))
         here = np.array([r.phase == phase for r in records]) & (y >= low) & (y <= high)
-        ax.errorbar(x[here], y[here], error[here], fmt=marker, ms=4, color=colour, elinewidth=1.0, label=phase)
+        if here.any():
+            ax.errorbar(x[here], y[here], error[here], fmt=marker, ms=4, color=colour, elinewidth=1.0, label=phase)
     _mark_outside(ax, x, y, error, (low, high))
     if exact is not None:
         ax.axhline(exact, color=ink(), linewidth=1.0, linestyle=DASHES, label="exact")
@@ -72,7 +73,7 @@ def _mark_outside(ax: Axes, x: FloatArray, y: FloatArray, error: FloatArray, end
         if beyond.any():
             name = None if named else "goes on outside"
             at = np.full(int(beyond.sum()), edge)
-            ax.plot(x[beyond], at, arrow, ms=5, color=ink(), mfc="none", linestyle="", label=name)
+            ax.plot(x[beyond], at, arrow, ms=5, color=ink(), mfc="none", linestyle="", label=name, clip_on=False)
             named = True
 
 
@@ -91,8 +92,10 @@ def tours(fit: Fit, ax: Axes | None = None, *, chains: int = 4) -> Axes:
     shown = min(lam.shape[1], MOST_ITERATIONS)
     for number, line in enumerate(lam[:, :shown]):
         ax.plot(number + 0.86 * line, color=BETWEEN, linewidth=0.7)
-        for at, colour in ((line <= 0, BASE), (line >= 1, TARGET)):
-            ax.plot(np.flatnonzero(at), number + 0.86 * line[at], ".", ms=3, mec="none", color=colour)
+        for at, colour, end in ((line <= 0, BASE, "at the base"), (line >= 1, TARGET, "at the target")):
+            name = end if number == 0 else None
+            ax.plot(np.flatnonzero(at), number + 0.86 * line[at], ".", ms=3, mec="none", color=colour, label=name)
+    ax.legend(loc="upper center", bbox_to_anchor=(0.45, -0.17), ncols=2, markerscale=2.5, handletextpad=0.2)
     ax.set(xlim=(0, shown), xlabel="iteration", ylabel="λ from 0 to 1, by chain")
     ax.set_yticks(np.arange(len(lam)) + 0.43, [f"chain {number}" for number in range(len(lam))])
     return ax
@@ -114,7 +117,7 @@ def hardness(fit: Fit, ax: Axes | None = None) -> Axes:
     positive = rate[np.isfinite(rate) & (rate > 0)]
     logarithmic = positive.size > 0 and positive.max() > DECADES * positive.min()
     floor = 0.5 * positive.min() if logarithmic else 0.0
-    ax.stairs(np.nan_to_num(rate), edges, baseline=floor, fill=True, color=ESTIMATE, alpha=0.45)
+    ax.stairs(np.nan_to_num(rate), edges, baseline=floor, fill=True, color=ESTIMATE, alpha=veil(0.45))
     ax.stairs(np.nan_to_num(rate), edges, baseline=floor, color=ESTIMATE, linewidth=0.8)
     if logarithmic:
         ax.set_yscale("log")

@@ -56,6 +56,18 @@ def ink() -> str:
     return str(pyplot().rcParams["text.color"])
 
 
+def veil(alpha: float) -> float:
+    """How opaque a filled area is: more so on a dark page, where what shines through is black.
+
+    >>> veil(0.45)
+    0.45
+    """
+    from matplotlib.colors import to_rgb
+
+    dark = sum(to_rgb(pyplot().rcParams["axes.facecolor"])) < 1.5
+    return min(1.0, 0.35 + alpha) if dark else alpha
+
+
 def of_fit(draw: Callable[P, Drawn]) -> Callable[P, Drawn]:
     """A plot of a fit, in the style of this package; it says so where it is given something else."""
 

@@ -11,7 +11,7 @@ from pathtemp.api.arguments import a_kind_of
 from pathtemp.errors import InputError
 from pathtemp.io.printable import printable
 from pathtemp.plots.chosen import chosen
-from pathtemp.plots.style import BETWEEN, TARGET, central_range, empty, ink, of_fit, pyplot, title
+from pathtemp.plots.style import BETWEEN, TARGET, central_range, empty, ink, of_fit, pyplot, title, veil
 from pathtemp.plots.variables import bin_count, scalar
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def _law(ax: Axes, draws: FloatArray) -> None:
     low, high = central_range(values)
     edges = np.linspace(low, high, min(40, bin_count(values, low, high)) + 1)
     width = np.diff(edges)
-    ax.stairs(np.histogram(values, edges)[0] / (values.size * width), edges, fill=True, color=TARGET, alpha=0.35)
+    ax.stairs(np.histogram(values, edges)[0] / (values.size * width), edges, fill=True, color=TARGET, alpha=veil(0.35))
     for chain in draws:
         own = chain[np.isfinite(chain)]
         if own.size:

@@ -13,7 +13,7 @@ from pathtemp._types import FloatArray
 from pathtemp.errors import InputError
 from pathtemp.io.printable import printable
 from pathtemp.plots.chosen import chosen, scalars
-from pathtemp.plots.style import BASE, TARGET, axes, central_range, empty, ink, of_fit, title
+from pathtemp.plots.style import BASE, TARGET, axes, central_range, empty, ink, of_fit, title, veil
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -199,7 +199,7 @@ def _histogram(
     counts, edges = np.histogram(values, bins=bin_count(values, first, last), range=(first, last))
     # Divided by all draws, not those shown, so that a density with tails outside lies over it.
     height = counts / (values.size * np.diff(edges))
-    ax.stairs(height, edges, fill=True, color=colour, alpha=0.45, label="draws")
+    ax.stairs(height, edges, fill=True, color=colour, alpha=veil(0.45), label="draws")
     ax.stairs(height, edges, color=colour, linewidth=0.8)
     if density is not None:
         grid = np.linspace(low, high, 2001)

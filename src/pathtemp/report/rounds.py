@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 MOST_ROUNDS = 150
 MOST_POINTS = 60
 
+OF_ROUNDS = "early rounds adapt, those marked “sample” make the estimates"
+OF_MARGIN = "these rounds adapt, and what the later ones found is in the figure above"
+
 
 def rounds(fit: Fit) -> Markup:
     """A slider over the rounds, under the curve of log z that it moves."""
@@ -33,7 +36,7 @@ def rounds(fit: Fit) -> Markup:
     return h(
         "section",
         h("h2", "How log z was learned, round by round"),
-        h("p", "Move the slider: early rounds adapt, those marked “sample” make the estimates.", class_="note"),
+        h("p", f"Move the slider: {OF_ROUNDS if tempered else OF_MARGIN}.", class_="note"),
         h(
             "p",
             h("input", type="range", id="round", min=0, max=last, value=last, aria_label="round"),

@@ -26,9 +26,10 @@ def verdict_sentence(fit: Fit) -> str:
     checks, trips = fit.diagnostics.checks, fit.diagnostics.tours
     log_z = with_error(*fit.log_constant).replace("-", "−")
     if fit.converged:
+        ends = "from end to end of the margin and back" if hasattr(fit, "marginal") else "between base and target"
         return (
             f"Converged: all {len(checks)} checks passed. The draws can be used, and log z = {log_z} "
-            f"(± one standard error), from {trips:,} round trips between base and target."
+            f"(± one standard error), from {trips:,} round trips {ends}."
         )
     failed = len(fit.warnings)
     return (
@@ -134,7 +135,10 @@ def _check(check: Check) -> Markup:
 
 
 def _number(value: float) -> str:
-    return f"{value:,.4g}" if np.isfinite(value) else str(value)
+    # A log mass of nothing, or what could not be measured.
+    return (
+        f"{value:,.4g}" if np.isfinite(value) else str(value).replace("-", "−").replace("inf", "∞").replace("nan", "–")
+    )
 
 
 def origin(fit: Fit) -> Markup:

@@ -34,9 +34,9 @@ def check_unseen(unseen: float, starts: int, *, limit: float = 0.1) -> Check:
 
 @gate(
     "missing mass",
-    question="Were the modes come upon so often that others like them are found?",
-    holds="modes in whose basins the search evaluated five points or fewer have at most {limit:g} of the mass: about "
-    "as much is in modes that it did not find",
+    question="Did the search meet each mode so often that it would have met others like it?",
+    holds="modes in whose basins the search evaluated five points or fewer have at most {limit:g} of the mass; modes "
+    "that it did not find may hold as much again",
     advice="larger budget, or `settings.effort`: more starts",
     lasts=True,
 )
@@ -47,8 +47,8 @@ def check_missing(missing: float, *, limit: float = 0.1) -> Check:
     (True, False)
     """
     message = (
-        f"Modes with {100 * missing:.0f}% of the mass were come upon rarely: about as much may be in others that were "
-        f"not come upon at all; {MORE}, or with settings.effort='thorough', or with a base that covers less."
+        f"The search met modes with {100 * missing:.0f}% of the mass five times or less, so that modes that it did not "
+        f"meet may hold as much again; {MORE}, or with settings.effort='thorough', or with a base that covers less."
     )
     return judged("missing mass", missing, limit, not missing > limit, message)
 

@@ -11,6 +11,7 @@ from dataclasses import asdict, replace
 from typing import Any, ClassVar, Literal
 from uuid import uuid4
 
+from pathtemp.api.arguments import shown
 from pathtemp.engines.islands.board import Board
 from pathtemp.engines.islands.island import Done, Task, carry_out
 from pathtemp.errors import InputError, MissingExtraError, SamplingError
@@ -103,8 +104,28 @@ def on_workers(client: Any, function: Callable[..., Any], arguments: Sequence[tu
         ) from error
 
 
+def check_workers(client: Any, cluster: Any, cores: int | None = None) -> None:
+    """Raise where a client, or a cluster, is none that islands can run on; ``cores`` are of this machine alone."""
+    if client is None and cluster is None:
+        return
+    if client is not None and cores is not None:
+        raise InputError("cores: the workers of client= have cores of their own; leave it out")
+    if client is not None and cluster is not None:
+        raise InputError("cluster: give client= or cluster=, not both")
+    if cluster is not None and not (isinstance(cluster, str) and cluster == "local"):
+        raise InputError(f'cluster: it must be "local", and is {shown(cluster)}; for any other cluster give client=')
+    try:
+        from distributed import Client
+    except ImportError:
+        raise MissingExtraError("dask.distributed", "dask") from None
+    if client is not None and (not isinstance(client, Client) or client.asynchronous):
+        raise InputError(
+            f"client: it must be a dask.distributed.Client that is not asynchronous, and is a {type(client).__name__}"
+        )
+
+
 @contextmanager
-def client_of(client: Any, cluster: Literal["local"] | None) -> Iterator[Any]:
+def client_of(client: Any, cluster: Literal["local"] | None, workers: int | None = None) -> Iterator[Any]:
     """The client to use: the user's, or one of a cluster of this machine's cores that ends with the run; None for none.
 
     Parameters
@@ -113,27 +134,16 @@ def client_of(client: Any, cluster: Literal["local"] | None) -> Iterator[Any]:
         A ``dask.distributed.Client``, or None.
     cluster
         "local", or None.
+    workers
+        Of that cluster; one for each core where None.
     """
-    if client is None and cluster is None:
-        yield None
-        return
-    if client is not None and cluster is not None:
-        raise InputError("cluster: give client= or cluster=, not both")
-    if cluster is not None and cluster != "local":
-        raise InputError(f'cluster: it must be "local", and is {cluster!r}; for any other cluster give client=')
-    try:
-        from distributed import Client, LocalCluster
-    except ImportError:
-        raise MissingExtraError("dask.distributed", "dask") from None
-    if client is not None:
-        if not isinstance(client, Client) or client.asynchronous:
-            raise InputError(
-                f"client: it must be a dask.distributed.Client that is not asynchronous, and is a "
-                f"{type(client).__name__}"
-            )
+    check_workers(client, cluster)
+    if cluster is None:
         yield client
         return
-    with LocalCluster(threads_per_worker=1, dashboard_address=None) as own, Client(own) as ours:
+    from distributed import Client, LocalCluster
+
+    with LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None) as own, Client(own) as ours:
         yield ours
 
 

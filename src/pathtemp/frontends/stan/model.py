@@ -29,7 +29,7 @@ from pathtemp.frontends.stan.python_base import python_base
 from pathtemp.frontends.stan.recipe import stan_recipe
 from pathtemp.frontends.stan.sampler import ExactDraws, log_mass, why_not
 from pathtemp.frontends.stan.split import Split
-from pathtemp.model.bases import Automatic, ProperPart, is_automatic
+from pathtemp.model.bases import Automatic, ProperPart, as_base, is_automatic
 from pathtemp.model.model import AboutBase, Model
 from pathtemp.result.draws import data_dataset
 
@@ -124,6 +124,8 @@ def from_stan(
         data, base_program = base_program, None
     if base is not None and base_program is not None:
         raise InputError("base: give either base or base_program, not both")
+    if not (base is None or is_automatic(base)):
+        as_base(base)  # raises where it is none, before anything is compiled
     values = read_data(data)
     elsewhere = base_program is not None or not (base is None or is_automatic(base))
     opened = [open_program(program, values, include_paths, Role.TARGET if elsewhere else Role.BOTH)]

@@ -150,6 +150,8 @@ def open_program(
             "program: expected the path or the text of a Stan program, a shared library or a "
             f"bridgestan.StanModel, got a {type(program).__name__}{where_to(program)}"
         )
+    if isinstance(program, str) and not program.strip():
+        raise InputError("program: the text is empty; give a Stan program, or the path of one")
     file = program_path(program)
     if file is not None and file.suffix in LIBRARIES:
         if not file.is_file():

@@ -1,0 +1,102 @@
+"""Models as their own languages have them, given straight to what takes a model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+pytest.importorskip("numpyro", reason="NumPyro is not installed")
+pytest.importorskip("pymc", reason="PyMC is not installed")
+
+import jax.numpy as jnp
+import numpy as np
+import numpyro
+import numpyro.distributions as dist
+import pymc as pm
+from synthetic import cauchy_fit
+
+import pathtemp as pt
+from pathtemp.api import compare as comparing
+from pathtemp.api import divide
+from pathtemp.frontends import stan
+from pathtemp.model.model import Model
+
+Y = np.array([0.3, -1.2, 2.2])
+
+
+def pymc_model() -> Any:
+    with pm.Model() as model:
+        tau = pm.HalfNormal("tau", 2.0)
+        pm.Normal("y", pm.Normal("theta", 0.0, tau, shape=3), 1.0, observed=Y)
+    return model
+
+
+def numpyro_model(y: Any, scale: float = 2.0) -> None:
+    tau = numpyro.sample("tau", dist.HalfNormal(scale))
+    with numpyro.plate("i", len(y)):
+        theta = numpyro.sample("theta", dist.Normal(0.0, tau))
+        numpyro.sample("y", dist.Normal(theta, 1.0), obs=y)
+
+
+@pytest.fixture
+def met(monkeypatch: pytest.MonkeyPatch) -> list[Model]:
+    """The models that come as far as sampling, which does not begin."""
+    found: list[Model] = []
+
+    def stop(model: Model, *_: Any) -> None:
+        found.append(model)
+        raise StopIteration
+
+    monkeypatch.setattr(divide, "starts_of", stop)
+    return found
+
+
+def density(model: Model) -> float:
+    return float(model.log_target(jnp.linspace(-0.5, 0.7, model.dim)))
+
+
+def test_a_margin_of_a_pymc_model(met: list[Model]) -> None:
+    source = pymc_model()
+    with pytest.raises(StopIteration):
+        pt.divide_and_conquer(source, margin="tau", progress=False)
+    assert density(met[0]) == density(pt.from_pymc(source))
+    with pytest.raises(StopIteration):
+        pt.diagnose_margin(
+            cauchy_fit().posterior.rename(theta="tau").isel(theta_dim_0=0, missing_dims="ignore"), source, "tau"
+        )
+
+
+def test_a_margin_of_a_numpyro_function_with_its_arguments(met: list[Model]) -> None:
+    for arguments, options in (((Y,), {}), ((), {"y": Y}), ((Y,), {"scale": 3.0})):
+        with pytest.raises(StopIteration):
+            pt.divide_and_conquer(numpyro_model, *arguments, margin="tau", progress=False, **options)
+        assert density(met[-1]) == density(pt.from_numpyro(numpyro_model, *arguments, **options))
+
+
+def test_a_margin_of_a_stan_program_with_its_data(met: list[Model], monkeypatch: pytest.MonkeyPatch) -> None:
+    given: dict[str, Any] = {}
+
+    def opened(program: str, **options: Any) -> Model:
+        given.update(options, program=program)
+        return pt.from_pymc(pymc_model())
+
+    monkeypatch.setattr(stan, "from_stan", opened)
+    with pytest.raises(StopIteration):
+        pt.divide_and_conquer("m.stan", data={"N": 3}, margin="tau", seed=4, progress=False)
+    assert given == {"program": "m.stan", "data": {"N": 3}, "base": None, "seed": 4, "progress": False}
+
+
+def test_models_are_compared_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    seeds = {}
+
+    def tempered(model: Model, *, seed: int, **how: Any) -> pt.Fit:
+        seeds[seed] = density(model), how
+        raise StopIteration
+
+    monkeypatch.setattr(comparing, "temper", tempered)
+    with pytest.raises(StopIteration):
+        pt.compare({"a": pymc_model(), "b": cauchy_fit()}, budget=1e4, seed=7)
+    assert seeds == {7: (density(pt.from_pymc(pymc_model())), {"budget": 1e4})}
+    with pytest.raises(pt.InputError, match=r"^a: expected a model, .* a NumPyro model goes to pt.from_numpyro"):
+        pt.compare({"a": numpyro_model, "b": cauchy_fit()})
