@@ -16,6 +16,7 @@ from pathtemp.cli.again import say_what_is_ignored
 from pathtemp.cli.parser import make_parser
 from pathtemp.engines.default.engine import TemperPlan
 from pathtemp.errors import InputError, MissingExtraError
+from pathtemp.frontends.stan import from_stan
 from pathtemp.frontends.stan.toolchain import find_compiler, find_stan
 from pathtemp.settings import Settings
 from pathtemp.testing.calibration import assert_close
@@ -203,6 +204,35 @@ def test_augment_writes_a_program_and_its_data(tmp_path: Path, capsys: pytest.Ca
     capsys.readouterr()
     assert main(["augment", str(program), "--out", "-"]) == 0
     assert capsys.readouterr().out == (tmp_path / "mine_augmented.stan").read_text()
+
+
+@pytest.mark.usefixtures("stan")
+def test_what_is_compiled_is_what_a_run_needs(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["compile", str(CAUCHY), "--quiet"]) == 0
+    said = capsys.readouterr()
+    assert "MB  cauchy.stan" in said.out
+    assert not said.err
+
+    def refuse(artifacts: object) -> None:
+        pytest.fail(f"compiled again: {artifacts}")
+
+    monkeypatch.setattr("pathtemp.frontends.stan.build._build_missing", refuse)
+    assert from_stan(CAUCHY, CAUCHY.with_suffix(".json")).dim == 1
+    assert main(["compile", str(CAUCHY)]) == 0
+
+
+@pytest.mark.usefixtures("stan")
+def test_a_program_that_cannot_be_compiled_is_told_with_its_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["compile", str(tmp_path / "absent.stan")]) == 1
+    assert "there is no file" in capsys.readouterr().err
+    wrong = tmp_path / "wrong.stan"
+    wrong.write_text("parameters { real x; }\nmodel { x ~ normal(0, z); }")
+    assert main(["compile", str(wrong)]) == 1
+    assert "wrong.stan, line 2, column 22: Identifier 'z' not in scope" in capsys.readouterr().err
 
 
 def test_the_cache_is_shown_and_cleared(

@@ -19,11 +19,11 @@ from pathtemp.errors import InputError
 from pathtemp.io.codec import decode, encode
 from pathtemp.io.found_base import cover_of, with_kept_cover
 from pathtemp.kernels import compilation
-from pathtemp.model.bases import Automatic
+from pathtemp.model.bases import Automatic, ProperPart
 from pathtemp.model.evaluate import energies_of, exact_draws
 from pathtemp.model.layout import Layout
 from pathtemp.model.model import Model
-from pathtemp.modes.cover import CoverSampler, cover_of_law
+from pathtemp.modes.cover import CoverSampler, cover_of_law, marginal
 from pathtemp.modes.local import from_covariance
 from pathtemp.modes.mixture_base import mixture_base
 from pathtemp.modes.reference import Reference, reference, with_cover
@@ -247,3 +247,30 @@ def test_another_cover_compiles_nothing() -> None:
     before = set(compilation._programs)
     use(np.array([[2.0, 1.0], [1.0, 3.0]]), 5.0)
     assert set(compilation._programs) <= before
+
+
+def log_half_known(theta: Any) -> Any:
+    return norm.logpdf(theta[1], 1.0, 2.0)
+
+
+def draw_half_known(key: Any) -> Any:
+    return jnp.array([jnp.nan, 1.0, jnp.nan]) + jnp.array([0.0, 2.0, 0.0]) * jax.random.normal(key)
+
+
+def test_what_is_proper_of_a_prior_is_kept_and_the_rest_is_covered() -> None:
+    part = ProperPart(log_half_known, draw_half_known, (0, 2), ("x",))
+    bare = Model(Automatic(part), lambda x: -0.5 * jnp.sum((x - 3.0) ** 2), Layout({"x": (3,)}))
+    law = from_covariance(np.array([3.0, 3.0, 4.0]), np.array([[1.0, 0.2, 0.8], [0.2, 1.0, 0.3], [0.8, 0.3, 2.0]]), 0.0)
+    whole = with_cover(bare, marginal(cover_of_law(law, wider=1.5, df=4.0), part.rest))
+    x = np.array([2.0, -1.0, 5.0])
+    rest = stats.multivariate_t(law.centre[[0, 2]], 1.5**2 * np.array([[1.0, 0.8], [0.8, 2.0]]), df=4.0)
+    exact = rest.logpdf(x[[0, 2]]) + stats.norm.logpdf(x[1], 1.0, 2.0)
+    assert float(whole.log_base(x)) == pytest.approx(exact, rel=1e-12)
+    again = with_kept_cover(bare, decode(*encode(cover_of(whole))))
+    assert float(again.log_base(x)) == float(whole.log_base(x))
+    assert whole.sample_base is not None
+    draws = np.asarray(jax.vmap(whole.sample_base)(jax.random.split(jax.random.key(3), 4000)))
+    root = np.linalg.cholesky(1.5**2 * np.array([[1.0, 0.8], [0.8, 2.0]]))
+    u = stats.t(4.0).cdf(np.linalg.solve(root, (draws[:, [0, 2]] - law.centre[[0, 2]]).T))
+    for probability in (*u, stats.norm.cdf(draws[:, 1], 1.0, 2.0)):
+        assert stats.kstest(probability, "uniform").pvalue > FALSE_ALARM

@@ -1,4 +1,4 @@
-"""The command line: ``pathtemp run | report | augment | demo | cache | doctor``."""
+"""The command line: ``pathtemp run | report | compile | augment | demo | cache | doctor``."""
 
 from __future__ import annotations
 

@@ -44,6 +44,7 @@ def make_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     _run(commands)
     _report(commands)
+    _compile(commands)
     _augment(commands)
     _demo(commands)
     _cache(commands)
@@ -103,6 +104,15 @@ def _report(commands: Any) -> None:
     report = _command(commands, "report", "pathtemp.cli.run:report", "write the HTML report of a saved fit")
     report.add_argument("fit", type=Path, help="a fit that `pathtemp run --out` or fit.save wrote")
     report.add_argument("--out", type=Path, metavar="FILE", help="page to write (FIT with the ending .html)")
+
+
+def _compile(commands: Any) -> None:
+    help = "compile Stan programs into the cache, so that later runs begin at once; no data are needed"
+    compiling = _command(commands, "compile", "pathtemp.cli.stan:compile_", help)
+    compiling.add_argument("program", type=Path, nargs="+", help="Stan programs; they are compiled side by side")
+    compiling.add_argument("--base", type=Path, metavar="FILE", help="the Stan program that `run` has as its --base")
+    compiling.add_argument("--include", type=Path, action="append", default=[], metavar="FOLDER", help="for #include")
+    compiling.add_argument("--quiet", action="store_true", help="no progress, only the outcome")
 
 
 def _augment(commands: Any) -> None:

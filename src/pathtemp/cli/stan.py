@@ -1,4 +1,4 @@
-"""``pathtemp augment`` and ``pathtemp cache``."""
+"""``pathtemp augment``, ``pathtemp compile`` and ``pathtemp cache``."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import argparse
 import json
 import time
 from pathlib import Path
+
+from pathtemp.io.printable import printable
 
 
 def augment(options: argparse.Namespace) -> int:
@@ -24,6 +26,28 @@ def augment(options: argparse.Namespace) -> int:
         data = out.with_suffix(".json")
         data.write_text(json.dumps(read_data(options.data) | augmented_data(), indent=1), encoding="utf-8")
         print(f"its data, with a flat pseudo-prior, is {data}")
+    return 0
+
+
+def compile_(options: argparse.Namespace) -> int:
+    """Compile programs into the cache, side by side, as ``pathtemp run`` would."""
+    from pathtemp.errors import InputError
+    from pathtemp.frontends.stan.cache import cache_folder
+    from pathtemp.frontends.stan.opening import Role, compile_programs, open_program
+
+    for file in (*options.program, *([options.base] if options.base else [])):
+        if not file.is_file():
+            raise InputError(f"program: there is no file {printable(str(file))!r}")
+    role = Role.BOTH if options.base is None else Role.TARGET
+    opened = [open_program(file, None, options.include, role) for file in options.program]
+    if options.base is not None:
+        opened.append(open_program(options.base, None, options.include, Role.BASE))
+    began = time.perf_counter()
+    compiled = compile_programs(opened, progress=not options.quiet)
+    for program in compiled:
+        assert program.library is not None
+        print(f"{program.library.stat().st_size / 1e6:7.1f} MB  {printable(program.name)}.stan")
+    print(f"{time.perf_counter() - began:.1f} s; what was compiled is in {cache_folder()}")
     return 0
 
 

@@ -12,15 +12,16 @@ import numpy as np
 from pathtemp.errors import InputError
 from pathtemp.model.bases import Automatic
 from pathtemp.model.model import Model
-from pathtemp.modes.cover import Cover
+from pathtemp.modes.cover import Cover, PartCover
 from pathtemp.modes.reference import with_cover
 
 
 def cover_of(model: Model) -> dict[str, Any]:
     """What a checkpoint keeps of a base that was found; nothing of any other."""
-    if not isinstance(model.log_base, Cover):
+    cover = model.log_base.cover if isinstance(model.log_base, PartCover) else model.log_base
+    if not isinstance(cover, Cover):
         return {}
-    return {"cover": {f.name: np.asarray(getattr(model.log_base, f.name)) for f in fields(Cover)}}
+    return {"cover": {f.name: np.asarray(getattr(cover, f.name)) for f in fields(Cover)}}
 
 
 def with_kept_cover(model: Model, kept: Mapping[str, Any]) -> Model:

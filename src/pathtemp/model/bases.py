@@ -42,11 +42,36 @@ class Base:
 
 
 @dataclass(frozen=True)
+class ProperPart:
+    """What is proper of a prior that as a whole is not: a normalised law of some coordinates, whatever the rest is.
+
+    Parameters
+    ----------
+    log_prob
+        Log density of a whole flat point, on which the rest has no influence.
+    sample
+        One exact draw, a whole flat point whose rest means nothing.
+    rest
+        Numbers of the coordinates of which a law is to be found.
+    names
+        Variables that these are of.
+    """
+
+    log_prob: LogDensity
+    sample: Sampler
+    rest: tuple[int, ...]
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Automatic:
     """Stands for a base that is yet to be found from the target's own modes, once the seed of the run is known.
 
-    Until then it is flat, which is no base: it has no draws and cannot be normalised.
+    Until then it is flat, which is no base: it has no draws and cannot be normalised. Where there is a proper part of
+    a prior that is kept, only the rest is found.
     """
+
+    proper: ProperPart | None = None
 
     def __call__(self, theta: Array) -> Array:
         """Zero, for any point (dim,)."""

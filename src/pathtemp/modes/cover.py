@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -12,7 +14,8 @@ from jax.scipy.special import gammaln
 from pathtemp._types import Array, Key
 from pathtemp.kernels.spread import on_device
 from pathtemp.kernels.transport import AffineMap
-from pathtemp.modes.local import MOST_RANK, Local
+from pathtemp.model.bases import ProperPart
+from pathtemp.modes.local import MOST_RANK, Local, from_covariance
 
 MOST_DF = 30
 """Degrees of freedom of a cover at most; its tails are then those of a normal but for a little."""
@@ -72,6 +75,51 @@ def chi_square(key: Key, df: Array) -> Array:
     pairs = 2.0 * jax.random.exponential(key_pairs, (MOST_DF // 2,))
     odd = jnp.where(df % 2 == 1, jax.random.normal(key_odd) ** 2, 0.0)
     return odd + jnp.sum(jnp.where(2 * jnp.arange(1, MOST_DF // 2 + 1) <= df, pairs, 0.0))
+
+
+@partial(jax.tree_util.register_dataclass, data_fields=("cover",), meta_fields=("proper",))
+@dataclass(frozen=True)
+class PartCover:
+    """The proper part of a prior, and a cover of the rest; callable on one point (dim,)."""
+
+    cover: Cover
+    proper: ProperPart
+
+    def __call__(self, theta: Array) -> Array:
+        """Log density at ``theta`` (dim,)."""
+        return self.proper.log_prob(theta) + self.cover(theta[jnp.array(self.proper.rest)])
+
+
+@partial(jax.tree_util.register_dataclass, data_fields=("cover",), meta_fields=("proper",))
+@dataclass(frozen=True)
+class PartCoverSampler:
+    """Exact draws of a part and a cover; callable on a key."""
+
+    cover: Cover
+    proper: ProperPart
+
+    def __call__(self, key: Key) -> Array:
+        """One draw (dim,)."""
+        key_part, key_rest = jax.random.split(key)
+        return self.proper.sample(key_part).at[jnp.array(self.proper.rest)].set(CoverSampler(self.cover)(key_rest))
+
+
+def marginal(cover: Cover, coordinates: Sequence[int]) -> Cover:
+    """The law of some coordinates of a cover, which is a Student-t again.
+
+    >>> from pathtemp.modes.local import from_covariance
+    >>> law = from_covariance(np.arange(3.0), np.array([[4.0, 1.0, 0.0], [1.0, 2.0, 0.5], [0.0, 0.5, 1.0]]), 0.0)
+    >>> part = marginal(cover_of_law(law, wider=1.0, df=5.0), (0, 1))
+    >>> root = jax.vmap(part.affine.forward)(jnp.eye(2)) - part.centre
+    >>> part.centre.tolist(), np.asarray(root.T @ root).round(6).tolist()
+    ([0.0, 1.0], [[4.0, 1.0], [1.0, 2.0]])
+    """
+    kept = np.array(coordinates)
+    scale, basis, gain = (np.asarray(part) for part in (cover.scale, cover.basis, cover.gain))
+    own = scale[kept, None] * basis[kept]
+    covariance = np.diag(scale[kept] ** 2) + (own * ((1.0 + gain) ** 2 - 1.0)) @ own.T
+    law = from_covariance(np.asarray(cover.centre)[kept], covariance, 0.0)
+    return cover_of_law(law, wider=1.0, df=float(cover.df))
 
 
 def cover_of_law(law: Local, *, wider: float, df: float) -> Cover:

@@ -18,11 +18,19 @@ from scipy.special import logsumexp
 from pathtemp import seeds
 from pathtemp._types import FloatArray, LogDensity
 from pathtemp.errors import InputError
-from pathtemp.model.bases import Automatic
+from pathtemp.model.bases import Automatic, ProperPart
 from pathtemp.model.inputs import check_density, naming, nan_in_data
 from pathtemp.model.model import Model
 from pathtemp.modes.ascent import LEG, BoolArray, ascend
-from pathtemp.modes.cover import MOST_DF, Cover, CoverSampler, cover_of_law
+from pathtemp.modes.cover import (
+    MOST_DF,
+    Cover,
+    CoverSampler,
+    PartCover,
+    PartCoverSampler,
+    cover_of_law,
+    marginal,
+)
 from pathtemp.modes.explore import explore, falls_off
 from pathtemp.modes.find import BATCH
 from pathtemp.modes.local import HEAVY_DF, Local, from_covariance
@@ -90,8 +98,17 @@ class Reference:
     counts: Counts
 
 
-def reference(log_target: LogDensity, dim: int, *, seed: int, most_gradients: float = MOST_GRADIENTS) -> Reference:
+def reference(
+    log_target: LogDensity,
+    dim: int,
+    *,
+    seed: int,
+    most_gradients: float = MOST_GRADIENTS,
+    proper: ProperPart | None = None,
+) -> Reference:
     """A wide base for ``log_target`` on R^dim, from the modes that ascents around the origin find; warns how far.
+
+    Where a proper part of a prior is kept, the cover is of the rest of the coordinates alone.
 
     >>> import jax.numpy as jnp
     >>> made = reference(lambda x: -0.5 * jnp.sum((x - 50.0) ** 2), 2, seed=0)
@@ -126,11 +143,12 @@ def reference(log_target: LogDensity, dim: int, *, seed: int, most_gradients: fl
     laws = _representative(search, rng)
     law = laws[0] if len(laws) == 1 else _together(laws)
     if law is None or not falls_off(search.log_target, law.centre, np.sqrt(_variance(law))):
-        return _explored(log_target, near if search.starts else np.concatenate(begin), search, seed=seed)
+        starts = near if search.starts else np.concatenate(begin)
+        return _explored(log_target, starts, search, seed=seed, proper=proper)
     df = _degrees_of_freedom(law, search)
-    cover = cover_of_law(law, wider=max(WIDER, inflation(dim)), df=df)
+    cover = _of_rest(cover_of_law(law, wider=max(WIDER, inflation(dim)), df=df), proper)
     about = (
-        f"no base was given: starts within about {RADII[-1] * np.sqrt(dim):.3g} of the origin found {len(laws)} "
+        f"{_what_lacks(proper)}: starts within about {RADII[-1] * np.sqrt(dim):.3g} of the origin found {len(laws)} "
         f"{'mode' if len(laws) == 1 else 'modes'}, and a Student-t cover of scale {_range(cover)} around "
         f"{'it' if len(laws) == 1 else 'them'} is the base"
     )
@@ -216,7 +234,18 @@ def _degrees_of_freedom(law: Local, search: Search) -> float:
     return float(np.clip(np.min(power, initial=np.inf) - 1.0, LEAST_DF, DF))
 
 
-def _explored(log_target: LogDensity, starts: FloatArray, search: Search, *, seed: int) -> Reference:
+def _of_rest(cover: Cover, proper: ProperPart | None) -> Cover:
+    return cover if proper is None else marginal(cover, proper.rest)
+
+
+def _what_lacks(proper: ProperPart | None) -> str:
+    """What a base is found for, in words."""
+    return "no base was given" if proper is None else f"no base was given for {', '.join(proper.names)}"
+
+
+def _explored(
+    log_target: LogDensity, starts: FloatArray, search: Search, *, seed: int, proper: ProperPart | None
+) -> Reference:
     """A base from a short exploration; raises where the target is flat, or rises without end."""
     dim = starts.shape[1]
     # Up to where the slope is as in the bulk of a normal, and not further: a funnel's neck is no place to start.
@@ -224,14 +253,14 @@ def _explored(log_target: LogDensity, starts: FloatArray, search: Search, *, see
     ends = ascend(log_target, starts, scale=np.ones(dim), most_gradients=FAR_SHARE * few, close=float(dim))
     search.counts = search.counts + Counts(ends.gradients, 0)
     alive = np.flatnonzero(np.isfinite(ends.height))
-    proper = len(alive) > 0
-    if proper:
+    ends_somewhere = len(alive) > 0
+    if ends_somewhere:
         start = ends.theta[np.resize(alive[np.argsort(-ends.height[alive])], BATCH)]
         found = explore(log_target, start, scale=np.ones(dim), seed=seed, most_gradients=few)
         search.counts = search.counts + Counts(found.gradients, 0)
         centre, width = np.median(found.theta, axis=0), np.std(found.theta, axis=0)
-        proper = not found.rises and falls_off(search.log_target, centre, np.maximum(width, 1e-10))
-    if not proper:
+        ends_somewhere = not found.rises and falls_off(search.log_target, centre, np.maximum(width, 1e-10))
+    if not ends_somewhere:
         raise InputError(
             f"base: none was given, and ascents from around the origin (scales {NEAR:g} to {RADII[-1]:g}) "
             "found no isolated mode of the target to build one from: it is flat, or rises without end; give base= "
@@ -242,10 +271,10 @@ def _explored(log_target: LogDensity, starts: FloatArray, search: Search, *, see
     # Of a normal the two widths are 2 and 4.1 standard deviations.
     law = from_covariance(centre, np.diag(np.maximum(inner / 2.0, outer / 4.1) ** 2), 0.0)
     df = EXPLORED_DF if np.any(outer > HEAVY * inner) else DF
-    cover = cover_of_law(law, wider=WIDER_EXPLORED, df=df)
+    cover = _of_rest(cover_of_law(law, wider=WIDER_EXPLORED, df=df), proper)
     about = (
-        "no base was given: ascents found no isolated mode that holds the mass, as in a funnel or on a ridge, and a "
-        f"Student-t cover of scale {_range(cover)} around a short exploration from near the origin is the base"
+        f"{_what_lacks(proper)}: ascents found no isolated mode that holds the mass, as in a funnel or on a ridge, and "
+        f"a Student-t cover of scale {_range(cover)} around a short exploration from near the origin is the base"
     )
     warnings.warn(f"{about}; it is rough: give base= if you know better", stacklevel=5)
     return Reference(cover, about, search.counts)
@@ -262,7 +291,8 @@ def with_reference(model: Model, *, seed: int, budget: float | None = None) -> t
     most = MOST_GRADIENTS if budget is None else float(np.clip(SHARE * budget, LEAST_GRADIENTS, MOST_GRADIENTS))
     try:
         with naming(model):
-            found = reference(model.log_target, model.dim, seed=seed, most_gradients=most)
+            proper = model.log_base.proper
+            found = reference(model.log_target, model.dim, seed=seed, most_gradients=most, proper=proper)
     except InputError as error:
         field = nan_in_data(model)
         raise error if not field else InputError(f"data: {field}; leave those out, or mend them") from None
@@ -270,7 +300,10 @@ def with_reference(model: Model, *, seed: int, budget: float | None = None) -> t
 
 
 def with_cover(model: Model, cover: Cover) -> Model:
-    """The model with a cover as its base."""
+    """The model with a cover as its base, beside the proper part of its prior where there is one."""
+    proper = model.log_base.proper if isinstance(model.log_base, Automatic) else None
+    if proper is not None:
+        return replace(model, log_base=PartCover(cover, proper), sample_base=PartCoverSampler(cover, proper))
     return replace(model, log_base=cover, sample_base=CoverSampler(cover))
 
 

@@ -50,12 +50,21 @@ def write(folder: Path, text: str) -> Path:
         ("mu ~ normal(0, 5)", "mu = unheard_of(3)", "mine.stan, line 12, column"),
         ("real mu;", "reel mu;", "mine.stan, line 6, column 2: "),
         ("vector<lower=0>[N] y;", "int y[N];", "mine.stan, line 3, column"),
+        ("mu ~ normal(0, 5)", "mu <- 5", "mine.stan, line 12, column"),
     ],
 )
 def test_errors_of_the_program_name_the_users_line(tmp_path: Path, old: str, new: str, message: str) -> None:
     assert GOOD.count(old) == 1
     with pytest.raises(InputError, match=re.escape(message)):
         from_stan(write(tmp_path, GOOD.replace(old, new)), data={"N": 1, "y": [1.0]})
+
+
+@pytest.mark.usefixtures("stanc_available")
+def test_a_type_that_came_later_is_said_to_have(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pathtemp.frontends.stan.build._stanc_version", lambda: (2, 35))
+    wrong = GOOD.replace("real mu;", "real mu; sum_to_zero_vector[3] u = 1;")  # an error in any version
+    with pytest.raises(InputError, match=r"mine.stan, line 6, .*sum_to_zero_vector came with Stan 2.36, and this is"):
+        from_stan(write(tmp_path, wrong), data={"N": 1, "y": [1.0]})
 
 
 @pytest.mark.usefixtures("stanc_available")

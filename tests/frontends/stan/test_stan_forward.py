@@ -61,6 +61,14 @@ def forward(parameters: str, block: str) -> str:
         ("real x;", "x ~ normal(0, 1); print(target());", "", "may change the density"),
         ("real x; vector[3] z;", "x ~ normal(0, z); z ~ normal(0, 1);", "", "stanc says"),
         ("complex x;", "get_real(x) ~ normal(0, 1);", "", "not plain numbers"),
+        ("real x;", "w ~ normal(0, 1);", "vector[2] w; w[1] = x; w[2] = x;", "w is given a distribution"),
+        ("real x; real z;", "w ~ normal(0, 1);", "vector[2] w = [x, 2 * z]';", "w is given a distribution"),
+        (
+            "real x; real z;",
+            "w ~ normal(0, 1); z ~ normal(0, 1);",
+            "vector[1] w; w[1] = z;",
+            "w is given a distribution",
+        ),
     ],
 )
 def test_what_is_no_recipe_is_left_a_density(parameters: str, block: str, transformed: str, reason: str) -> None:
@@ -94,6 +102,26 @@ def test_variables_and_transformed_parameters_are_computed_once_they_can_be() ->
     assert source is not None, why
     assert source.text.index("z[pathtemp_i] = normal_rng") < source.text.index("w = exp(z)")
     assert "u = x" not in source.text
+
+
+@pytest.mark.usefixtures("stanc_available")
+def test_parameters_are_drawn_through_a_copy_that_has_their_distribution() -> None:
+    source, why = try_forward(
+        parse(
+            read_source(
+                program(
+                    "real a; real<lower=0> b; real c;",
+                    "c ~ normal(a, 1); for (k in 1 : 2) w[k] ~ normal(0, k);",
+                    "vector[2] w; w[1]=a; w[2] = b;",
+                )
+            )
+        ),
+        ALTERNATIVE,
+    )
+    assert source is not None, why
+    text = source.text
+    assert text.index("w[k] = normal_rng(0, k)") < text.index("a = w[1];") < text.index("c = normal_rng(a, 1)")
+    assert "b = w[2];" in text
 
 
 @pytest.mark.usefixtures("stanc_available")

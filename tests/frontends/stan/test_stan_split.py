@@ -2,7 +2,8 @@
 
 Each file of `priors/` says what is right of it: `// prior` at the end of a line of the prior, and in lines of their own
 `// draws` (it can be drawn from), `// density` (it cannot), `// improper: names` (of which it says nothing),
-`// uniform: names` (within bounds, nothing said) and `// mixed: lines` (prior and data in one statement).
+`// kept: names` (those of an improper one whose own prior is proper, and is kept), `// uniform: names` (within bounds,
+nothing said) and `// mixed: lines` (prior and data in one statement).
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import pytest
 
 from pathtemp.frontends.stan import opening
 from pathtemp.frontends.stan.build import program_info, stanc
-from pathtemp.frontends.stan.prior import described, find_prior, why_improper, without_unused
+from pathtemp.frontends.stan.prior import described, described_in_part, find_prior, why_improper, without_unused
 from pathtemp.frontends.stan.program import merge, parse
 from pathtemp.frontends.stan.source import read_source
 from pathtemp.frontends.stan.split import split_program
@@ -38,19 +39,27 @@ def test_the_prior_is_found(file: Path) -> None:
     assert split.silent == said(text, "improper")
     assert split.uniform == said(text, "uniform")
     assert [str(line.place.line) for line in split.mixed if line.place] == list(said(text, "mixed"))
-    kind = "improper" if whole is None else "density" if forward is None else "draws"
+    kept = set() if split.part is None else split.part.kept
+    assert kept == set(said(text, "kept"))
+    assert (whole is not None) == (split.proper or bool(kept))
+    kind = "improper" if not split.proper else "density" if forward is None else "draws"
     assert f"// {kind}" in text
     if whole is not None:
-        stanc(merge(without_unused(whole, split)), "--info")
+        stanc(merge(without_unused(whole, split.part or split)), "--info")
 
 
 def test_what_is_said_of_it() -> None:
     program = parse(read_source(TABLE[0].parent / "half_flat.stan"))
-    split = split_program(program, program_info(program.source))
+    split, _, _ = find_prior(program, program_info(program.source))
     assert described(split, why_not=why_improper(split)) == (
         "no base in the program: it gives no proper distribution to sigma; pt.temper finds one\n"
         "of the parameters it says:\n"
-        "    5  mu ~ normal(m, s);"
+        "    6  mu ~ normal(m, s);"
+    )
+    assert described_in_part(split) == (
+        "the prior of mu, line 6 of half_flat.stan, drawn exactly; it gives no proper distribution to sigma; pt.temper "
+        "finds a law of the rest\n"
+        "    6  mu ~ normal(m, s);"
     )
     program = parse(read_source(TABLE[0].parent / "hidden_markov.stan"))
     split = split_program(program, program_info(program.source))

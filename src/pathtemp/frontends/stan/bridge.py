@@ -7,6 +7,7 @@ import functools
 import logging
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -71,6 +72,18 @@ class StanDensity:
         """Show what Stan said of the first rejected point."""
         said = " ".join(self.instance.translate(message).split())
         log.warning("%s: Stan rejected a point (density 0; further ones are counted, not shown): %s", self.label, said)
+
+
+@dataclass(frozen=True)
+class PartDensity:
+    """A density of some coordinates: the rest, which enter by their Jacobian alone, are zero, where it is zero too."""
+
+    whole: StanDensity
+    rest: tuple[int, ...]
+
+    def __call__(self, x: Array) -> Array:
+        """Log density of ``(dim,)``."""
+        return self.whole(x.at[jnp.array(self.rest)].set(0.0))
 
 
 def _differentiable(

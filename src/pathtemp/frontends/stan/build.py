@@ -21,11 +21,12 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from pathtemp.errors import InputError
 from pathtemp.frontends.stan.cache import Slot, cache_folder, locked
 from pathtemp.frontends.stan.source import GENERATED, Source
-from pathtemp.frontends.stan.toolchain import Compiler, Stan, find_stan, require_compiler
+from pathtemp.frontends.stan.toolchain import WAY_OUT, Compiler, Stan, find_stan, require_compiler
 from pathtemp.io.private import private_folder
 
 log = logging.getLogger("pathtemp.stan")
@@ -39,6 +40,15 @@ LEAST_ROOM = 4 << 30
 _HEADERS = "#include <stan/model/model_header.hpp>\n"
 _STANC_FLAGS = ("--O1", f"--filename-in-msg={GENERATED}")
 _STANC_ERROR = re.compile(rf"['\"]{re.escape(GENERATED)}['\"], line (\d+), column (\d+)")
+
+
+_NEWER = {
+    "sum_to_zero_vector": (2, 36),
+    "sum_to_zero_matrix": (2, 37),
+    "row_stochastic_matrix": (2, 36),
+    "column_stochastic_matrix": (2, 36),
+}
+"""Types, with the version of Stan that they came with, which a stanc that lacks them speaks of in other words."""
 
 
 class CompileError(InputError):
@@ -67,7 +77,18 @@ def _explain(report: str, source: Source) -> str:
         return f"program: stanc says: {source.translate(report).strip()}"
     column = int(at.group(2))
     row = source.line(int(at.group(1)))
+    newer = next((word for word in _NEWER if re.search(rf"\b{word}\b", row)), None)
+    if newer is not None and (version := _stanc_version()) < _NEWER[newer]:
+        came, ours = (".".join(map(str, v)) for v in (_NEWER[newer], version))
+        said = f"{newer} came with Stan {came}, and this is Stan {ours}; use another type, {WAY_OUT}"
     return f"{place}, column {column}: {said}\n    {row}\n    {' ' * column}^"
+
+
+def _stanc_version() -> tuple[int, int]:
+    """Version of Stan, major and minor."""
+    answer = subprocess.run([str(find_stan().stanc), "--version"], capture_output=True, text=True, check=False)
+    found = re.search(r"v(\d+)\.(\d+)", answer.stdout)
+    return (0, 0) if found is None else (int(found.group(1)), int(found.group(2)))
 
 
 def program_info(source: Source) -> dict[str, Any]:
@@ -329,7 +350,7 @@ def _compile_failure(name: str, code: int, log: str) -> str:
 
 @contextlib.contextmanager
 def _announced(artifacts: Sequence[Artifact], progress: bool) -> Iterator[None]:
-    """Say on standard error what is being compiled, with a spinner where there is a terminal."""
+    """Say on standard error what is being compiled, with a spinner and the time where there is a terminal."""
     if not progress:
         yield
         return
@@ -339,7 +360,9 @@ def _announced(artifacts: Sequence[Artifact], progress: bool) -> Iterator[None]:
     console = Console(stderr=True)
     message = f"Compiling {names}{once}: up to a minute, once; it is kept in the cache."
     if console.is_terminal:
-        with console.status(message):
+        columns = SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
+        with Progress(*columns, console=console, transient=True) as shown:
+            shown.add_task(message, total=None)
             yield
     else:
         console.print(message, soft_wrap=True, highlight=False)

@@ -34,6 +34,8 @@ class Declaration:
         Bounds on each element; empty where there are none.
     type
         Its type as declared, such as ``simplex``.
+    scaled
+        Whether it has an offset or a multiplier.
     """
 
     name: str
@@ -43,6 +45,7 @@ class Declaration:
     lower: str = ""
     upper: str = ""
     type: str = ""
+    scaled: bool = False
 
     @property
     def rank(self) -> int:
@@ -53,6 +56,15 @@ class Declaration:
     def bounded(self) -> bool:
         """Whether its values lie within finite bounds, so that it is proper where nothing is said of it."""
         return bool(self.lower and self.upper) or self.type in _FINITE
+
+    @property
+    def origin(self) -> str:
+        """Code of the value whose unconstrained form is zero, where the log Jacobian is zero too; else empty."""
+        if self.type != self.kind or self.scaled or (self.lower and self.upper):
+            return ""
+        bound = f"({self.lower}) + 1" if self.lower else f"({self.upper}) - 1" if self.upper else "0"
+        value = bound if self.kind == "real" else f"rep_{self.kind}(0, {', '.join(self.sizes)}) + ({bound})"
+        return f"rep_array({value}, {', '.join(self.array)})" if self.array else value
 
     @property
     def code(self) -> str:
@@ -133,7 +145,8 @@ def _declarations(statement: str) -> list[Declaration] | None:
     if kind not in _RANKS or not all(map(_WORD.fullmatch, names)) or set(bounds) - known:
         return None
     lower, upper = bounds.get("lower", ""), bounds.get("upper", "")
-    return [Declaration(name, array, kind, sizes, lower, upper, given) for name in names]
+    scaled = not {"offset", "multiplier"}.isdisjoint(bounds)
+    return [Declaration(name, array, kind, sizes, lower, upper, given, scaled) for name in names]
 
 
 def _after_type(statement: str) -> tuple[tuple[str, ...], str, str, tuple[str, ...], str]:

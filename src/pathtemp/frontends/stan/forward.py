@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathtemp.errors import InputError
 from pathtemp.frontends.stan.build import stanc
 from pathtemp.frontends.stan.canonical import canonical, distributions, with_model
+from pathtemp.frontends.stan.copies import drawn_copies, inverted
 from pathtemp.frontends.stan.declarations import Declaration, declared_names, is_declaration, parse_declarations
 from pathtemp.frontends.stan.densities import density_terms
 from pathtemp.frontends.stan.dependence import assignments, loop_of, values_in
@@ -28,10 +29,11 @@ _TOTAL = re.compile(r"target\s*\+=\s*(\w+)")
 _LOOP = "pathtemp_k"
 
 
-def forward_program(program: Program, block: str) -> Source:
+def forward_program(program: Program, block: str, only: frozenset[str] | None = None) -> Source:
     """A program whose generated quantities are one exact draw of the parameters under a model block.
 
-    Raises :class:`NotGenerativeError` where the block is not a sequence of distributions of the parameters.
+    With ``only``, of those parameters; the others are what is zero on the unconstrained scale. Raises
+    :class:`NotGenerativeError` where the block is not a sequence of distributions of the parameters.
     """
     whole = canonical(with_model(program, block))
     declarations = parse_declarations(whole.body("parameters"))
@@ -43,12 +45,15 @@ def forward_program(program: Program, block: str) -> Source:
     transformed = parse_statements(whole.body("transformed parameters"))
     statements = _with_needed(transformed, _inlined(transformed, parse_statements(whole.body("model"))))
     statements = tuple(inner for s in statements for inner in _as_tildes(s))
+    copies = drawn_copies(transformed, statements, frozenset(d.name for d in declarations))
+    statements = inverted(statements, copies)
     recipe = _Recipe(
         Elements(
-            {d.name: d for d in declarations},
+            {d.name: d for d in (*declarations, *(copy.declaration for copy in copies))},
             _univariate(whole.body("functions")),
             frozenset(d.name for d in declarations) | _local_names(statements),
-        )
+        ),
+        frozenset() if only is None else frozenset(d.name for d in declarations) - only,
     )
     draws = " ".join(recipe.render(s) for s in recipe.in_order(statements))
     pieces = [
@@ -162,9 +167,10 @@ def _univariate(functions: str) -> dict[str, bool]:
 
 @dataclass(frozen=True)
 class _Recipe:
-    """Puts statements in order, and writes them as draws."""
+    """Puts statements in order, and writes them as draws; ``fixed`` parameters are not drawn."""
 
     elements: Elements
+    fixed: frozenset[str] = frozenset()
 
     @property
     def parameters(self) -> Mapping[str, Declaration]:
@@ -172,7 +178,7 @@ class _Recipe:
 
     def in_order(self, statements: Sequence[Statement]) -> list[Statement]:
         """The statements so that no parameter is used before all of it is drawn; raises where that cannot be."""
-        spoken = set[str]().union(*(self._drawn(s) for s in statements))
+        spoken = set[str]().union(*(self._drawn(s) | self._assigned(s) for s in statements))
         unsaid = [s for p in self.parameters.values() if p.name not in spoken for s in self._uniform(p)]
         statements = [*unsaid, *statements]
         made = {id(s): self._drawn(s) | self._assigned(s) for s in statements}
@@ -209,6 +215,8 @@ class _Recipe:
     def _uniform(self, parameter: Declaration) -> list[Statement]:
         """A parameter within bounds of which nothing is said is uniform; its density is one there."""
         name, low, high = parameter.name, parameter.lower, parameter.upper
+        if name in self.fixed and parameter.origin:
+            return [Statement(f"{name} = {parameter.origin}")]
         left = f"to_vector({name})" if parameter.kind == "matrix" else name
         if low and high and not self.elements.is_random(low, high):
             count = f"num_elements({name}) * " if parameter.rank else ""
@@ -265,10 +273,10 @@ class _Recipe:
         return f"{statement.text};"
 
 
-def try_forward(program: Program, block: str) -> tuple[Source | None, str]:
+def try_forward(program: Program, block: str, only: frozenset[str] | None = None) -> tuple[Source | None, str]:
     """The forward program, checked by stanc, or None with the reason why there is none."""
     try:
-        source = forward_program(program, block)
+        source = forward_program(program, block, only)
         stanc(source, "--info")
     except NotGenerativeError as reason:
         return None, str(reason)

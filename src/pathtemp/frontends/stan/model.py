@@ -17,19 +17,20 @@ import xarray as xr
 from pathtemp._types import FloatArray, LogDensity, Sampler, Variables
 from pathtemp.api.arguments import shown, yes_or_no
 from pathtemp.errors import InputError
-from pathtemp.frontends.stan.bridge import StanDensity
+from pathtemp.frontends.stan.bridge import PartDensity, StanDensity
 from pathtemp.frontends.stan.data import Data, read_data
 from pathtemp.frontends.stan.impropriety import does_not_fall_off, improper_parameters
 from pathtemp.frontends.stan.layout import stan_layout
 from pathtemp.frontends.stan.library import Instance
 from pathtemp.frontends.stan.names import variables
 from pathtemp.frontends.stan.opening import Opened, Role, check_program, compile_programs, open_program
-from pathtemp.frontends.stan.prior import described, why_improper
+from pathtemp.frontends.stan.prior import described, described_in_part, why_improper
 from pathtemp.frontends.stan.program import ALTERNATIVE
 from pathtemp.frontends.stan.python_base import python_base
 from pathtemp.frontends.stan.recipe import stan_recipe
 from pathtemp.frontends.stan.sampler import ExactDraws, log_mass, why_not
-from pathtemp.model.bases import Automatic, as_base, is_automatic
+from pathtemp.frontends.stan.split import Split
+from pathtemp.model.bases import Automatic, ProperPart, as_base, is_automatic
 from pathtemp.model.model import AboutBase, Model
 from pathtemp.result.draws import data_dataset
 from pathtemp.seeds import seed_word
@@ -249,6 +250,8 @@ def _prior_base(program: Opened, name: str, seed: int) -> _Found:
             Automatic(), about=AboutBase(described(split, why_not=why_improper(split)), evidence=False, remedy=PROPER)
         )
     psi, label = program.instance(seed=seed, which=0), f"{name} (prior)"
+    if split.part is not None:
+        return _prior_in_part(program, split, psi, label, seed)
     draws = _exact_draws(program, psi, label, seed)
     improper = [] if draws.sampler is not None else improper_parameters(psi) or does_not_fall_off(psi)
     if improper:
@@ -262,11 +265,26 @@ def _prior_base(program: Opened, name: str, seed: int) -> _Found:
     return _Found(_density(psi, label, 0.0), None, 0.0, AboutBase(described(split), evidence=True, prior=True))
 
 
+def _prior_in_part(program: Opened, split: Split, psi: Instance, label: str, seed: int) -> _Found:
+    """The proper part of a prior that as a whole is not, and an automatic base for the rest; for all where it fails."""
+    assert split.part is not None
+    known = variables(psi.unconstrained_names)
+    rest = [v for v in known if v.name not in split.part.kept]
+    columns = tuple(k for v in rest for k in v.columns)
+    draws = _exact_draws(program, psi, label, seed, among=[k for k in range(psi.dim) if k not in columns])
+    if draws.sampler is None or not np.isfinite(draws.log_mass):
+        about = AboutBase(described(split, why_not=why_improper(split)), evidence=False, remedy=PROPER)
+        return _Found(Automatic(), about=about)
+    log_prob = PartDensity(_density(psi, label, draws.log_mass), columns)
+    part = ProperPart(log_prob, draws.sampler, columns, tuple(v.name for v in rest))
+    return _Found(Automatic(part), about=AboutBase(described_in_part(split), evidence=False, remedy=PROPER))
+
+
 def _as_automatic(prior: _Found) -> _Found:
     """A base that is to be found: it changes where the path starts, not what log z is, if the prior's mass is known."""
     assert prior.about is not None
     if isinstance(prior.log_base, Automatic):
-        return prior
+        return replace(prior, log_base=Automatic())
     text = f"one that pt.temper finds, in place of {prior.about.text}"
     known = prior.sample is not None
     remedy = "" if known else "leave base= out, and the prior is the base"
@@ -295,13 +313,16 @@ class _Draws:
 _DRAWS: dict[int, _Draws] = {}
 
 
-def _exact_draws(opened: Opened, psi: Instance, label: str, seed: int) -> _Draws:
-    """Draws of a base whose block is a recipe for them; none where it is not, or where they cost too much."""
+def _exact_draws(opened: Opened, psi: Instance, label: str, seed: int, among: Sequence[int] | None = None) -> _Draws:
+    """Draws of a base whose block is a recipe for them; none where it is not, or where they cost too much.
+
+    ``among`` are the coordinates that are drawn, where not all are.
+    """
     if psi.pointer not in _DRAWS:
         forward, found = opened.forward_instance(seed=seed), _Draws()
         if forward is not None:
             sampler = ExactDraws(forward, psi)
-            reason = why_not(sampler, _density(psi, label, 0.0))
+            reason = why_not(sampler, _density(psi, label, 0.0), among)
             if reason:
                 log.info("%s: no exact draws, for %s", label, reason)
             else:

@@ -148,11 +148,11 @@ def _is_bridgestan(program: Any) -> bool:
 
 def open_program(
     program: Any,
-    values: Mapping[str, Any],
+    values: Mapping[str, Any] | None,
     include_paths: Sequence[str | os.PathLike[str]],
     role: Role = Role.BOTH,
 ) -> Opened:
-    """Read a program and check its data; nothing is compiled yet."""
+    """Read a program and check its data, unless they are None; nothing is compiled yet."""
     if _is_bridgestan(program):
         path = Path(program.lib_path)
         return Opened(path.stem, {}, library=path, owner=program)
@@ -165,17 +165,18 @@ def open_program(
     if file is not None and file.suffix in LIBRARIES:
         if not file.is_file():
             raise InputError(f"program: there is no shared library {str(file)!r}")
-        return Opened(file.stem, {1: to_json(values)}, library=file.absolute())
+        return Opened(file.stem, {1: to_json(values or {})}, library=file.absolute())
     return _open_source(file.stem if file else "program", read_source(program, include_paths), values, role)
 
 
-def _open_source(name: str, text: Source, values: Mapping[str, Any], role: Role) -> Opened:
+def _open_source(name: str, text: Source, values: Mapping[str, Any] | None, role: Role) -> Opened:
     parsed = parse(text)
     check_reserved(parsed)
     plain = without_alternative(parsed)
     info = program_info(plain)
-    entries = check_data(values, info["inputs"], parsed)
-    check_sizes(entries, parsed)
+    entries = {} if values is None else check_data(values, info["inputs"], parsed)
+    if values is not None:
+        check_sizes(entries, parsed)
     about: dict[str, Any] = {"values": entries, "integers": _integers(info), "observed": observed_names(parsed)}
     data = {1: to_json(entries), FORWARD: to_json({**entries, FORWARD_FLAG: 1})}
     both = data | {which: to_json({**entries, FLAG: which}) for which in (0, 1)}
@@ -191,7 +192,7 @@ def _open_source(name: str, text: Source, values: Mapping[str, Any], role: Role)
         return Opened(name, data, parsed, plain, **about)
     try:
         split, whole, forward = find_prior(parsed, info)
-        source = plain if whole is None else merge(without_unused(whole, split))
+        source = plain if whole is None else merge(without_unused(whole, split.part or split))
         stanc(source, "--info")
     except (InputError, ValueError, LookupError, AssertionError) as error:
         # Stan knows more ways of writing a program than are read here: it is then run without a prior.

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from pathtemp.frontends.stan.declarations import declared_names, is_declaration, parse_declarations, type_of
 from pathtemp.frontends.stan.forward import try_forward
 from pathtemp.frontends.stan.program import ALTERNATIVE, FLAG, Program, assemble, closing, own, parse, quoted
 from pathtemp.frontends.stan.source import Source, without_comments
-from pathtemp.frontends.stan.split import Line, Split, split_program
+from pathtemp.frontends.stan.split import Line, Split, proper_part, split_program
 from pathtemp.frontends.stan.statements import Statement, parse_statements
 
 
 def find_prior(program: Program, info: dict[str, Any]) -> tuple[Split, Program | None, Source | None]:
     """The prior of a program; the program with it as alternative model; and a program that draws from it.
 
-    The last two are None where the prior is not proper, and where it is no recipe for draws.
+    The last two are None where the prior is not proper, and where it is no recipe for draws; of a prior that is proper
+    in part they are that part.
     """
     split = split_program(program, info)
     if not split.proper:
-        return split, None, None
+        return _in_part(program, info, split)
     whole: Program | None = with_prior(program, split)
     assert whole is not None
     forward, _ = try_forward(whole, ALTERNATIVE)
@@ -30,6 +32,18 @@ def find_prior(program: Program, info: dict[str, Any]) -> tuple[Split, Program |
             split, whole = careful, with_prior(program, careful) if careful.proper else None
             forward = None if whole is None else try_forward(whole, ALTERNATIVE)[0]
     return split, whole, forward
+
+
+def _in_part(program: Program, info: dict[str, Any], split: Split) -> tuple[Split, Program | None, Source | None]:
+    """An improper prior with its proper part, where there is one that can be drawn from."""
+    declared = parse_declarations(without_comments(program.body("parameters")))
+    kept = frozenset[str]() if split.why_not or declared is None else proper_part(split, declared)
+    if not kept:
+        return split, None, None
+    part = split_program(program, info, only=kept)
+    whole = with_prior(program, part)
+    forward, _ = try_forward(whole, ALTERNATIVE, only=kept)
+    return (split, None, None) if forward is None else (replace(split, part=part), whole, forward)
 
 
 def with_prior(program: Program, split: Split) -> Program:
@@ -92,6 +106,17 @@ def described(split: Split, *, why_not: str = "", exact: bool = False) -> str:
     drawn = "drawn exactly" if exact else "a density without exact draws"
     where = f", {places(split.lines)}" if split.lines else ""
     return "\n".join([f"the prior{where}, {drawn}", *lines])
+
+
+def described_in_part(split: Split) -> str:
+    """What the base of a program is whose prior is proper in part, in words, the lines of that part below."""
+    part = split.part
+    assert part is not None
+    where = f", {places(part.lines)}" if part.lines else ""
+    uniform = [name for name in part.uniform if name in part.kept]
+    head = f"the prior of {', '.join(sorted(part.kept))}{where}, drawn exactly; {why_improper(split)}"
+    last = [f"uniform within bounds: {', '.join(uniform)}"] if uniform else []
+    return "\n".join([f"{head}; pt.temper finds a law of the rest", *map(str, part.lines), *last])
 
 
 def places(lines: Sequence[Line]) -> str:

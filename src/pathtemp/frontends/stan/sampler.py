@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -84,8 +85,11 @@ class ExactDraws:
 _FOREVER: list[Any] = []  # compiled XLA code may call these as long as the process lives
 
 
-def why_not(sampler: ExactDraws, density: StanDensity) -> str:
-    """Why draws and density do not belong together, or cost too much; empty where all is well."""
+def why_not(sampler: ExactDraws, density: StanDensity, among: Sequence[int] | None = None) -> str:
+    """Why draws and density do not belong together, or cost too much; empty where all is well.
+
+    ``among`` are the coordinates that are drawn, where not all are.
+    """
     many = jax.jit(jax.vmap(sampler))
     for count in (FIRST_PROBES, PROBES):
         draws = many(jax.random.split(jax.random.key(0), count))
@@ -93,7 +97,8 @@ def why_not(sampler: ExactDraws, density: StanDensity) -> str:
             return "it is not a recipe for draws"
     if sampler.accepted < LEAST_ACCEPTED:
         return f"only {sampler.accepted:.1%} of the draws lie within the constraints of the parameters"
-    belong = np.all(np.abs(stein_z(density, np.asarray(draws))) < LARGEST_Z)
+    z = stein_z(density, np.asarray(draws))
+    belong = np.all(np.abs(z if among is None else z[:, list(among)]) < LARGEST_Z)
     return "" if belong else "the draws are not those of the density"
 
 

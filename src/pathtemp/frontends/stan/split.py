@@ -20,7 +20,7 @@ from enum import Enum
 from typing import Any
 
 from pathtemp.frontends.stan.canonical import distributions, split_top
-from pathtemp.frontends.stan.declarations import parse_declarations
+from pathtemp.frontends.stan.declarations import Declaration, parse_declarations
 from pathtemp.frontends.stan.densities import Term, density_terms
 from pathtemp.frontends.stan.dependence import Origins, Scoped, assignments, loop_of, origins, scoped, values_in
 from pathtemp.frontends.stan.program import Program
@@ -42,10 +42,12 @@ class Part(Enum):
 
 @dataclass(frozen=True)
 class Line:
-    """A statement and where it stands."""
+    """A statement, where it stands, the parameters that it gives a distribution, and all that it depends on."""
 
     place: Place | None
     text: str
+    about: frozenset[str] = frozenset()
+    uses: frozenset[str] = frozenset()
 
     def __str__(self) -> str:
         where = "" if self.place is None else f"{self.place.line:>5}  "
@@ -72,6 +74,10 @@ class Split:
         Names that the prior uses.
     why_not
         Why nothing could be split; empty where all is well.
+    part
+        Of a prior that is not proper the part that is, for ``kept`` parameters alone, where that can be drawn from.
+    kept
+        Parameters that a part is about.
     """
 
     body: str
@@ -81,6 +87,8 @@ class Split:
     mixed: tuple[Line, ...] = ()
     uses: frozenset[str] = frozenset()
     why_not: str = ""
+    part: Split | None = None
+    kept: frozenset[str] = frozenset()
 
     @property
     def proper(self) -> bool:
@@ -88,11 +96,14 @@ class Split:
         return not (self.why_not or self.silent)
 
 
-def split_program(program: Program, info: dict[str, Any], *, as_constants: bool = True) -> Split:
+def split_program(
+    program: Program, info: dict[str, Any], *, as_constants: bool = True, only: frozenset[str] | None = None
+) -> Split:
     """Split the model block; ``info`` is what stanc says of the program.
 
     Without ``as_constants``, a distribution of one number whose arguments hold a container of data is likelihood: it
-    may be one of many observations, unless a recipe for draws shows that it is not.
+    may be one of many observations, unless a recipe for draws shows that it is not. With ``only``, the prior is what is
+    said of those parameters alone.
     """
     parsed = {name: parse_statements(without_comments(program.body(name))) for name in _BLOCKS}
     declared = parse_declarations(without_comments(program.body("parameters")))
@@ -106,26 +117,42 @@ def split_program(program: Program, info: dict[str, Any], *, as_constants: bool 
     ranks = {d.name: d.rank for d in declared} | _copies(info, before)
     judge = _Judge(known, ranks, as_constants)
     parts = judge.parts(list(scoped(model)))
-    chosen = [item for item, part in parts if part in (Part.PRIOR, Part.GIVEN)]
     everything = [*scoped(before), *scoped(model)]
-    uses = {name for i in (*hidden, *chosen) for text in (i.statement.text, *i.headers) for name in values_in(text)}
-    made, uses = _needed(everything, uses)
-    stated = _needed(everything, {n for i in chosen for n in judge.stated(i)} | {n for i in hidden for n in uses})[1]
+    names = frozenset(d.name for d in declared)
 
     def line(item: Scoped) -> Line:
-        block = program.blocks["model"]
-        return Line(program.source.place_at(block.body + item.statement.start), item.statement.text)
+        texts = values_in(" ".join([item.statement.text, *item.headers]))
+        about, used = (frozenset(_needed(everything, found)[1]) & names for found in (judge.stated(item), texts))
+        place = program.source.place_at(program.blocks["model"].body + item.statement.start)
+        return Line(place, item.statement.text, about, used)
 
+    lines = [(item, line(item)) for item, part in parts if part in (Part.PRIOR, Part.GIVEN)]
+    chosen = [(i, found) for i, found in lines if only is None or found.uses | found.about <= only]
+    speaking = (*hidden, *(i for i, _ in chosen))
+    made, uses = _needed(
+        everything, {n for i in speaking for text in (i.statement.text, *i.headers) for n in values_in(text)}
+    )
+    stated = {n for _, found in chosen for n in found.about} | (uses if hidden else set())
     silent = [d for d in declared if d.name not in stated]
-    kept = made | {id(item.statement) for item in chosen}
     return Split(
-        _render(program.body("model"), model, kept),
-        tuple(map(line, chosen)),
+        _render(program.body("model"), model, made | {id(item.statement) for item, _ in chosen}),
+        tuple(found for _, found in chosen),
         tuple(d.name for d in silent if not d.bounded),
         tuple(d.name for d in silent if d.bounded),
         tuple(line(item) for item, part in parts if part is Part.MIXED),
         frozenset(uses),
+        kept=frozenset() if only is None else only,
     )
+
+
+def proper_part(split: Split, declared: Sequence[Declaration]) -> frozenset[str]:
+    """Parameters of an improper prior whose own prior is proper and depends on none of the others."""
+    rest, size = set(split.silent), -1
+    while size != len(rest):
+        size = len(rest)
+        rest |= {d.name for d in declared if not rest.isdisjoint(values_in(f"{d.lower} {d.upper}"))}
+        rest |= {name for line in split.lines if not rest.isdisjoint(line.uses | line.about) for name in line.about}
+    return frozenset(d.name for d in declared) - rest
 
 
 _BLOCKS = ("transformed data", "transformed parameters", "model")

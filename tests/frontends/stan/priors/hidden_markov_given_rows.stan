@@ -1,4 +1,4 @@
-// density
+// draws
 data { int N; array[N] int y; matrix<lower=0>[2, 2] alpha; matrix[2, 4] emission; }
 parameters { simplex[2] first; simplex[2] second; }
 transformed parameters {
