@@ -92,6 +92,7 @@ MADE_ANEW: dict[str, set[str]] = {
         "full",
         "leapfrogs",
         "devices",
+        "_quick",
         "_start",
         "_seed",
         "_round",

@@ -16,13 +16,13 @@ from enum import Enum
 from importlib import import_module
 from pathlib import Path
 from threading import Thread
-from typing import Any, Protocol
+from typing import Any
 
 import jax
 
 from pathtemp.engines.interrupts import Interrupts, Stopped
 from pathtemp.engines.progress import Progress
-from pathtemp.engines.protocol import Engine, Line, Schedule
+from pathtemp.engines.protocol import Engine, Keep, Line, Schedule
 from pathtemp.errors import InputError, SamplingError
 from pathtemp.io.persistent import persistent, restore, state_of
 from pathtemp.io.printable import printable
@@ -57,18 +57,6 @@ class Stage(Enum):
     """The kernel is as good as adapting makes it, and not frozen yet."""
     DONE = "done"
     """The run is over."""
-
-
-class Keep(Protocol):
-    """Keeps the state between two rounds in a file."""
-
-    def __call__(self, state: Mapping[str, Any]) -> None:
-        """Keep a state."""
-        ...
-
-    def held(self) -> AbstractContextManager[None]:
-        """Hold the file, so that no other run writes it."""
-        ...
 
 
 @persistent("schedule", "history", "prepared", "adapted", "frozen", "burnt_in", "kept_back", "max_seconds", "engine")

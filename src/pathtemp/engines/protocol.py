@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Protocol
@@ -93,6 +94,18 @@ class Host(Protocol):
 
     def late(self, share: float) -> bool:
         """Whether this share of the seconds that the run may take is over."""
+        ...
+
+
+class Keep(Protocol):
+    """Keeps the state between two rounds in a file."""
+
+    def __call__(self, state: Mapping[str, Any]) -> None:
+        """Keep a state."""
+        ...
+
+    def held(self) -> AbstractContextManager[None]:
+        """Hold the file, so that no other run writes it."""
         ...
 
 

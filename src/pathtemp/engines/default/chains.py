@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from pathtemp._types import FloatArray, HostArray
@@ -25,7 +24,7 @@ from pathtemp.engines.default.learner import (
     with_leg_steps,
 )
 from pathtemp.engines.default.transport import FULL_DIM
-from pathtemp.engines.met import Place, Watch
+from pathtemp.engines.met import watch_of
 from pathtemp.estimators.tours import Estimates, Masses, against_whole_base, rao_blackwell
 from pathtemp.io.persistent import persistent
 from pathtemp.kernels.compilation import begin_compiling, compiled_once
@@ -155,6 +154,8 @@ class Chains:
         self.last_level: Level
         self.length, self.cells = np.inf, 0
         self._seed = np.uint32(seed)
+        # So cheap a density is evaluated sooner than a better program is compiled.
+        self._quick = settings.effort == "thorough"
 
     def anneal(
         self,
@@ -238,11 +239,6 @@ class Chains:
         self._round, seconds = compiled_once(*self._round_program(), donate=(2,), quick=self._quick)
         self.seconds["compile"] += seconds
 
-    @property
-    def _quick(self) -> bool:
-        """Whether a density is so cheap that compiling takes longer than evaluating it."""
-        return self.settings.effort == "thorough"
-
     def _round_program(self) -> tuple[Callable[..., Any], tuple[Any, ...], tuple[Any, ...]]:
         """The round, what is fixed in it, and arguments of its shapes."""
         settings = self.settings
@@ -278,8 +274,7 @@ class Chains:
 
     def _met(self, rejected: Rejected, lam: FloatArray, evaluations: int) -> None:
         """Count the points without density among so many, of chains at ``lam`` (n, C); +inf is an error."""
-        watch = Watch(self.model, lambda point: Place(point, np.asarray(self.path.values(jnp.asarray(point)))))
-        self.rejected = self.rejected + watch.met(rejected, lam, evaluations)
+        self.rejected = self.rejected + watch_of(self.model).met(rejected, lam, evaluations)
 
     @property
     def round_gradients(self) -> float:

@@ -60,11 +60,8 @@ ACCEPTED_EVERYWHERE, FEWEST_MOVES = 0.5, 20
 GROWTH = 1.15
 """Factor between the numbers of frozen rounds at which it asks whether it may."""
 
-ANNEAL_SHARE = 0.4
-"""Largest share of the budget for the annealing pass."""
-
-ANNEAL_SECONDS = 0.25
-"""Share of the seconds of a run by which the annealing pass ends."""
+ANNEAL_SHARE, ANNEAL_SECONDS = 0.4, 0.25
+"""Largest share of the budget for the annealing pass, and share of the seconds of a run by which it ends."""
 
 BASE_SHARE = 0.2
 """Largest share of the budget for coming to a base that is only a density."""
