@@ -18,6 +18,7 @@ import pathtemp as pt
 from pathtemp.api import divide
 from pathtemp.api import path_sample as path_sampling
 from pathtemp.api import temper as tempering
+from pathtemp.frontends.stan import build as stan_build
 from pathtemp.result.marginal import Marginal
 from pathtemp.settings import LADDER, LadderSettings, PaperSettings, Settings
 
@@ -298,6 +299,7 @@ def no_compiling(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(tempering, "with_reference", fail)
     monkeypatch.setattr(divide, "starts_of", fail)
     monkeypatch.setattr(path_sampling, "FunctionEngine", fail)
+    monkeypatch.setattr(stan_build, "build", fail)
 
 
 @pytest.mark.parametrize(("name", "call"), ALL, ids=[f"{name}-{number}" for number, (name, _) in enumerate(ALL)])

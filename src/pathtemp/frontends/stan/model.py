@@ -15,7 +15,7 @@ import numpy as np
 import xarray as xr
 
 from pathtemp._types import FloatArray, LogDensity, Sampler, Variables
-from pathtemp.api.arguments import shown, yes_or_no
+from pathtemp.api.arguments import shown, text, yes_or_no
 from pathtemp.errors import InputError
 from pathtemp.frontends.stan.bridge import PartDensity, StanDensity
 from pathtemp.frontends.stan.data import Data, read_data
@@ -126,6 +126,8 @@ def from_stan(
         data, base_program = base_program, None
     if base is not None and base_program is not None:
         raise InputError("base: give either base or base_program, not both")
+    if name is not None:
+        text("name", name)
     seed = _checked(program, base_program, include_paths, seed, progress)
     if not (base is None or is_automatic(base)):
         as_base(base)  # raises where it is none, before anything is compiled
