@@ -71,6 +71,7 @@ def test_same_seed_same_draws_and_nothing_compiled() -> None:
     assert not events
 
 
+@pytest.mark.slow
 def test_another_seed_other_draws() -> None:
     """Seeds far apart and negative ones are allowed."""
     fits = [fit(0), *(run(seed) for seed in (1, 2**40 + 5, -1))]

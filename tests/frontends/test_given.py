@@ -56,6 +56,7 @@ def density(model: Model) -> float:
     return float(model.log_target(jnp.linspace(-0.5, 0.7, model.dim)))
 
 
+@pytest.mark.slow
 def test_a_margin_of_a_pymc_model(met: list[Model]) -> None:
     source = pymc_model()
     with pytest.raises(StopIteration):
@@ -67,6 +68,7 @@ def test_a_margin_of_a_pymc_model(met: list[Model]) -> None:
         )
 
 
+@pytest.mark.slow
 def test_a_margin_of_a_numpyro_function_with_its_arguments(met: list[Model]) -> None:
     for arguments, options in (((Y,), {}), ((), {"y": Y}), ((Y,), {"scale": 3.0})):
         with pytest.raises(StopIteration):

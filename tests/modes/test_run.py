@@ -199,6 +199,7 @@ def test_more_rounds_do_not_make_a_mode_known(late: pt.Fit) -> None:
         assert not late.converged
 
 
+@pytest.mark.slow
 def test_a_run_that_knew_the_mode_is_left_alone() -> None:
     assert unknown(fit()).passed
 
