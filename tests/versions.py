@@ -36,6 +36,7 @@ FAST_PART = (
     "tests/test_storage.py",
     "tests/estimators/test_khat.py",
     "tests/kernels/test_transport.py",
+    "tests/kernels/test_compilation.py",
     "tests/kernels/test_joint_nuts.py::test_one_transition_from_the_exact_law_stays_in_it",
     "tests/kernels/test_joint_nuts.py::test_gradients_are_counted_as_they_are_spent",
     "tests/test_temper.py::TestOneRun",
