@@ -16,7 +16,7 @@ import pytest
 import pathtemp as pt
 from pathtemp.baselines.ladder import _AsItIs
 from pathtemp.engines.default.chains import Chains
-from pathtemp.engines.met import Place, Watch
+from pathtemp.engines.met import Place, Watch, target_at, watch_of
 from pathtemp.errors import InfiniteDensity
 from pathtemp.kernels import hmc
 from pathtemp.kernels.joint_nuts import spent_by
@@ -191,6 +191,21 @@ def without_gradient(x: jax.Array, bad: jax.Array) -> jax.Array:
     """Zero, with a gradient that is NaN where ``bad``."""
     there = jnp.where(bad, 0.0, 1.0)
     return jnp.sum(jnp.sqrt(there * jnp.exp(0.0 * x)) - there)
+
+
+def test_a_point_that_was_met_is_looked_at_inside_of_a_program() -> None:
+    """Outside of one NumPyro refuses values that no distribution has, which chains may well come to."""
+
+    def refused(x: jax.Array) -> jax.Array:
+        if not isinstance(x, jax.core.Tracer):
+            raise ValueError("Normal distribution got invalid scale parameter.")
+        return -0.5 * jnp.sum(x**2)
+
+    model = join(refused, pt.normal(0.0, 1.0, shape=(2,)))
+    codes, points = np.array([[GRADIENT, 0]]), np.array([[3.0, 4.0]])
+    for watch in (watch_of(model), Watch(model, lambda x: target_at(model, x))):
+        met = watch.met(Rejected(codes, points), np.array([[0.5, 1.0]]), 1000)  # type: ignore[arg-type]
+        assert "log density -12.5" in met.gradient_at
 
 
 @pytest.mark.parametrize("value", [0.0, float("nan"), float("-inf")])

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import jax.numpy as jnp
 import numpy as np
 
 from pathtemp._types import FloatArray, IntArray
 from pathtemp.errors import InfiniteDensity, InputError
 from pathtemp.kernels.rejected import Rejected, kinds
+from pathtemp.model.evaluate import values_of
 from pathtemp.model.inputs import in_words
 from pathtemp.model.model import Model
 from pathtemp.paths.geometric import GeometricPath
@@ -41,7 +41,12 @@ class Place:
 
 def target_at(model: Model, flat: FloatArray) -> Place:
     """The place of a point of the target alone, shape (dim,)."""
-    return Place(flat, np.asarray(model.log_target(jnp.asarray(flat)))[None])
+    return Place(flat, _values(GeometricPath(model.log_target, model.log_target), flat)[1:])
+
+
+def _values(path: GeometricPath, flat: FloatArray) -> FloatArray:
+    """Log densities (2,) of a point (dim,), by a compiled program: outside of one, NumPyro refuses scales of zero."""
+    return np.asarray(values_of(path, flat[None])[0])
 
 
 @dataclass(frozen=True)
@@ -104,7 +109,7 @@ class Watch:
 def watch_of(model: Model) -> Watch:
     """The watch over the base and the target of a model."""
     path = GeometricPath(model.log_base, model.log_target)
-    return Watch(model, lambda point: Place(point, np.asarray(path.values(jnp.asarray(point)))))
+    return Watch(model, lambda point: Place(point, _values(path, point)))
 
 
 def _nothing_moves(at: str) -> str:
