@@ -96,7 +96,7 @@ def start_chains(
 def same_lam(a: FloatArray, old: MetricLink, new: MetricLink) -> FloatArray:
     """The coordinates that have under the new link the lam that ``a`` had under the old: a refit moves no chain.
 
-    >>> links = MetricLink(jnp.array([0.0, 0.5, 1.0])), MetricLink(jnp.array([0.0, 0.2, 1.0]))
+    >>> links = MetricLink(on_device([0.0, 0.5, 1.0])), MetricLink(on_device([0.0, 0.2, 1.0]))
     >>> same_lam(np.array([0.05, 0.275, 0.9, 1.725]), *links).round(4).tolist()
     [0.05, 0.4531, 0.9, 1.5469]
     """
