@@ -17,6 +17,7 @@ import pymc as pm
 from synthetic import cauchy_fit
 
 import pathtemp as pt
+from pathtemp import seeds
 from pathtemp.api import compare as comparing
 from pathtemp.api import divide
 from pathtemp.frontends import stan
@@ -86,19 +87,19 @@ def test_a_margin_of_a_stan_program_with_its_data(met: list[Model], monkeypatch:
     monkeypatch.setattr(stan, "from_stan", opened)
     with pytest.raises(StopIteration):
         pt.divide_and_conquer("m.stan", data={"N": 3}, margin="tau", seed=4, progress=False)
-    assert given == {"program": "m.stan", "data": {"N": 3}, "base": None, "seed": 4, "progress": False}
+    assert given == {"program": "m.stan", "data": {"N": 3}, "base": None, "seed": seeds.seed_word(4), "progress": False}
 
 
 def test_models_are_compared_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    seeds = {}
+    found = {}
 
     def tempered(model: Model, *, seed: int, **how: Any) -> pt.Fit:
-        seeds[seed] = density(model), how
+        found[seed] = density(model), how
         raise StopIteration
 
     monkeypatch.setattr(comparing, "temper", tempered)
     with pytest.raises(StopIteration):
         pt.compare({"a": pymc_model(), "b": cauchy_fit()}, budget=1e4, seed=7)
-    assert seeds == {7: (density(pt.from_pymc(pymc_model())), {"budget": 1e4})}
+    assert found == {seeds.seed_word(7): (density(pt.from_pymc(pymc_model())), {"budget": 1e4})}
     with pytest.raises(pt.InputError, match=r"^a: expected a model, .* a NumPyro model goes to pt.from_numpyro"):
         pt.compare({"a": numpyro_model, "b": cauchy_fit()})

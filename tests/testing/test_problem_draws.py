@@ -160,7 +160,11 @@ def test_target_moments(name: str, problems: dict[str, Problem]) -> None:
     assert (problem.target_mean is None) == (problem.target_var is None)
     if problem.target_mean is not None and problem.target_var is not None:
         assert_mean(draws, problem.target_mean)
-        assert_mean((draws - problem.target_mean) ** 2, problem.target_var)
+        square = (draws - problem.target_mean) ** 2
+        # Where a few draws make up the sum, as along a funnel, nothing is known of its error.
+        known = square.max(axis=0) < 0.02 * square.sum(axis=0)
+        assert known.any()
+        assert_mean(square[:, known], np.broadcast_to(problem.target_var, known.shape)[known])
 
 
 @pytest.mark.parametrize("name", [n for n, make in sorted(ALL.items()) if make().labels is not None])

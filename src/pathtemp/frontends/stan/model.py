@@ -165,7 +165,8 @@ def _checked(program: Any, base_program: Any, include_paths: Any, seed: Any, pro
     if not isinstance(include_paths, list | tuple) or not all(isinstance(x, str | os.PathLike) for x in include_paths):
         raise InputError(f"include_paths: expected a list of folders, and it is {shown(include_paths)}")
     yes_or_no("progress", progress)
-    return seed_word(seed)
+    seed_word(seed)
+    return int(seed)
 
 
 def _unconstrain(instance: Instance, values: Variables) -> FloatArray:
