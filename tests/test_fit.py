@@ -50,7 +50,7 @@ def test_verdict_and_warnings_are_those_of_the_checks(fit):
     failed = cauchy_fit(checks=FAILED)
     assert not failed.converged
     assert failed.warnings == [FAILED[1].message]
-    assert f"converged; log z {fit.log_z(1.0):.1f}"[:-1] in repr(fit)
+    assert f"converged; log z {with_error(fit.log_z(1.0), fit.log_z.se(1.0))}" in repr(fit)
     assert "NOT converged (1 of 2 checks failed)" in repr(failed)
 
 
@@ -168,7 +168,7 @@ def test_numbers_of_any_size_print_readably():
     for name, column, exact in (("tiny", 0, 3e-12), ("small", 0, 3e-3), ("large", 1, 1e7)):
         draw = draws[name].mean() if column == 0 else draws[name].std()
         # Three digits at least are printed.
-        assert float(rows[name][column]) == pytest.approx(draw, rel=5e-3, abs=0.0)
+        assert float(rows[name][column]) == pytest.approx(draw, rel=2e-3, abs=0.0)
         assert draw == pytest.approx(exact, rel=0.6)
         assert len(rows[name][column]) <= 10
 

@@ -92,7 +92,6 @@ MADE_ANEW: dict[str, set[str]] = {
         "full",
         "leapfrogs",
         "devices",
-        "_quick",
         "_start",
         "_seed",
         "_round",

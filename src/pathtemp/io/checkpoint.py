@@ -31,8 +31,6 @@ def place_of(path: str | os.PathLike[str]) -> Path:
     if path == "":
         raise InputError('checkpoint: its name is empty; "." is this folder')
     try:
-        if not os.fspath(path):
-            raise ValueError("it is empty")
         place = Path(os.path.realpath(path))
         os.fsencode(place)
         place = place / IN_FOLDER if place.is_dir() else place

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import jax
 import numpy as np
@@ -11,14 +10,12 @@ import numpy as np
 from pathtemp._types import Array, FloatArray, Sampler
 from pathtemp.errors import InfiniteDensity
 from pathtemp.kernels.compilation import compiled_once
+from pathtemp.model.blocks import TOGETHER, in_blocks
 from pathtemp.paths.geometric import HUGE, GeometricPath
 from pathtemp.seeds import KeyStream, stream_key
 
 BLOCK = 64
 """Points evaluated at once."""
-
-TOGETHER = 256
-"""Blocks in one call of a program where there are so many."""
 
 
 def energies_of(path: GeometricPath, theta: FloatArray) -> FloatArray:
@@ -32,33 +29,7 @@ def energies_of(path: GeometricPath, theta: FloatArray) -> FloatArray:
 
 def values_of(path: GeometricPath, theta: FloatArray) -> FloatArray:
     """(log psi, log q) of many points as the two functions give them: (n, dim) -> (n, 2)."""
-    return in_blocks(_vmapped_values, (path,), theta)[0] if len(theta) else np.empty((0, 2))
-
-
-def in_blocks(
-    make: Callable[..., Callable[[Array], Any]], static: tuple[Any, ...], theta: FloatArray
-) -> list[FloatArray]:
-    """What ``make(*static)`` gives of many points (n, dim), n at least 1: its arrays, with n rows each.
-
-    The function takes ``BLOCK`` points. What it gives of a point does not depend on how many there are.
-    """
-    count, dim = theta.shape
-    many = count - count % (BLOCK * TOGETHER)
-    found = []
-    if many:
-        program, _ = compiled_once(_over_blocks, (make, *static), (np.zeros((TOGETHER, BLOCK, dim)),))
-        found += [program(blocks) for blocks in theta[:many].reshape(-1, TOGETHER, BLOCK, dim)]
-    if many < count:
-        program, _ = compiled_once(make, static, (np.zeros((BLOCK, dim)),))
-        padded = np.concatenate([theta[many:], np.repeat(theta[-1:], -count % BLOCK, axis=0)])
-        found += [program(block) for block in padded.reshape(-1, BLOCK, dim)]
-    together = zip(*(jax.tree.leaves(part) for part in found), strict=True)
-    # A call gives arrays of a block, (BLOCK, ...), or of many, (TOGETHER, BLOCK, ...).
-    shapes = [leaf.shape[1 if many < count else 2 :] for leaf in jax.tree.leaves(found[-1])]
-    return [
-        np.concatenate([np.asarray(x).reshape(-1, *shape) for x in parts])[:count]
-        for parts, shape in zip(together, shapes, strict=True)
-    ]
+    return in_blocks(_values, (path,), (), (theta,), block=BLOCK)[0] if len(theta) else np.empty((0, 2))
 
 
 def exact_draws(sample: Sampler, *, seed: int, stream: int, count: int) -> FloatArray:
@@ -79,12 +50,8 @@ def _dim(sample: Sampler) -> int:
     return int(jax.eval_shape(sample, jax.random.key(0)).shape[0])
 
 
-def _vmapped_values(path: GeometricPath) -> Callable[[Array], Array]:
-    return jax.vmap(path.values)
-
-
-def _over_blocks(make: Callable[..., Callable[[Array], Any]], *static: Any) -> Callable[[Array], Any]:
-    return lambda blocks: jax.lax.map(make(*static), blocks)
+def _values(path: GeometricPath) -> Callable[[tuple[()], Array], tuple[Array]]:
+    return lambda _, theta: (path.values(theta),)
 
 
 def _blocks_of_draws(sample: Sampler) -> Callable[[Array, Array, Array], Array]:

@@ -10,7 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from pathtemp._types import Array, FloatArray, LogDensity
-from pathtemp.model.evaluate import in_blocks
+from pathtemp.model.blocks import in_blocks
+from pathtemp.model.evaluate import BLOCK
 
 HEAVY_DF = 5
 """Degrees of freedom of heavy-tailed local laws."""
@@ -207,9 +208,9 @@ def values_and_gradients(log_density: LogDensity, theta: FloatArray) -> tuple[Fl
     count, dim = theta.shape
     if count == 0:
         return np.empty(0), np.empty((0, dim))
-    values, gradients = in_blocks(_make_gradients, (log_density,), theta)
+    values, gradients = in_blocks(_make_gradients, (log_density,), (), (theta,), block=BLOCK)
     return values, gradients
 
 
-def _make_gradients(log_density: LogDensity) -> Callable[[Array], tuple[Array, Array]]:
-    return jax.vmap(jax.value_and_grad(lambda x: jnp.asarray(log_density(x))))
+def _make_gradients(log_density: LogDensity) -> Callable[[tuple[()], Array], tuple[Array, Array]]:
+    return lambda _, theta: jax.value_and_grad(lambda x: jnp.asarray(log_density(x)))(theta)

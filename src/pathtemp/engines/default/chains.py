@@ -12,6 +12,7 @@ import numpy as np
 
 from pathtemp._types import FloatArray, HostArray
 from pathtemp.engines.default.anneal import Level, MovesShape, anneal, chart_of, equilibrate, make_moves
+from pathtemp.engines.default.effort import is_cheap
 from pathtemp.engines.default.learner import (
     Pool,
     adapt_legs,
@@ -154,8 +155,6 @@ class Chains:
         self.last_level: Level
         self.length, self.cells = np.inf, 0
         self._seed = np.uint32(seed)
-        # So cheap a density is evaluated sooner than a better program is compiled.
-        self._quick = settings.effort == "thorough"
 
     def anneal(
         self,
@@ -202,7 +201,7 @@ class Chains:
         theta, energies = spread(tuple(on_device(x) for x in self._start), self.devices)
         others = copied((on_device(0.0), chart_of(self._start[0], full=self.full), on_device(0.0)), self.devices)
         arguments = (np.uint32(0), np.uint32(0), theta, energies, *others)
-        compiled, seconds = compiled_once(make_moves, (self.path, shape), arguments, quick=self._quick)
+        compiled, seconds = compiled_once(make_moves, (self.path, shape), arguments, quick=is_cheap(self.settings))
         self.seconds["compile"] += seconds
 
         def moves(*given: Any) -> Any:
@@ -231,12 +230,12 @@ class Chains:
     def begin_compiling(self) -> None:
         """Let the round be compiled in the background, for the shapes that the annealing pass has fixed."""
         begin = time.perf_counter()
-        begin_compiling(*self._round_program(), donate=(2,), quick=self._quick)
+        begin_compiling(*self._round_program(), donate=(2,), quick=is_cheap(self.settings))
         self.seconds["compile"] += time.perf_counter() - begin
 
     def compile(self) -> None:
         """Compile the round for the shapes that the annealing pass has fixed."""
-        self._round, seconds = compiled_once(*self._round_program(), donate=(2,), quick=self._quick)
+        self._round, seconds = compiled_once(*self._round_program(), donate=(2,), quick=is_cheap(self.settings))
         self.seconds["compile"] += seconds
 
     def _round_program(self) -> tuple[Callable[..., Any], tuple[Any, ...], tuple[Any, ...]]:

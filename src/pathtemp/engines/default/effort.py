@@ -55,6 +55,15 @@ def work_of(settings: Settings) -> Work:
     return {"light": LIGHT, "thorough": THOROUGH}.get(settings.effort, FULL)
 
 
+def is_cheap(settings: Settings) -> bool:
+    """Whether a density is evaluated sooner than XLA makes a better program of it.
+
+    >>> is_cheap(Settings(effort="thorough")), is_cheap(Settings(effort="full"))
+    (True, False)
+    """
+    return settings.effort == "thorough"
+
+
 def effort_for(path: GeometricPath, theta: FloatArray) -> str:
     """The effort for the price of one evaluation of base and target, of many at once.
 

@@ -131,7 +131,7 @@ class ModeSearch:
         model, planned = self._model, host.schedule.planned
         lam, theta = engine.chains.pool.lam_theta()
         most = SEARCH_SHARE * planned if self._budget is not None else min(SEARCH_SHARE * planned, MOST_SEARCH)
-        price = engine.seconds["anneal"] / max(engine.counts.gradients, 1)
+        price = max(engine.seconds["anneal"], 1e-9) / max(engine.counts.gradients, 1)
         most = max(min(most, SEARCH_SECONDS * host.max_seconds / price), LEAST_SEARCH)
         self._search.room = engine.before_rounds(host) - engine.counts.gradients
         draws = (

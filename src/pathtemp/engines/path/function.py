@@ -11,7 +11,6 @@ import numpy as np
 
 from pathtemp._types import Array, FloatArray
 from pathtemp.engines.met import Place, Watch
-from pathtemp.engines.path.blocks import in_blocks
 from pathtemp.engines.path.chains import CELLS, PathChains
 from pathtemp.engines.path.engine import Found, PathEngine
 from pathtemp.engines.path.plans import PathPlan
@@ -23,6 +22,7 @@ from pathtemp.engines.path.weights import thinned
 from pathtemp.engines.protocol import Host
 from pathtemp.errors import InputError
 from pathtemp.kernels.rejected import Rejected, code_of
+from pathtemp.model.blocks import in_blocks
 from pathtemp.model.inputs import check_repeatable
 from pathtemp.model.layout import Layout
 from pathtemp.model.model import Model

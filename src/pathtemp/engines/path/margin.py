@@ -11,7 +11,6 @@ import numpy as np
 
 from pathtemp._types import Array, FloatArray
 from pathtemp.engines.met import Place, Watch, target_at
-from pathtemp.engines.path.blocks import in_blocks
 from pathtemp.engines.path.chains import CELLS, PathChains
 from pathtemp.engines.path.engine import Found, PathEngine
 from pathtemp.engines.path.evidence import log_evidence
@@ -27,6 +26,7 @@ from pathtemp.engines.path.widen import shares, tail_masses
 from pathtemp.engines.protocol import Host
 from pathtemp.errors import InputError
 from pathtemp.kernels.rejected import Rejected
+from pathtemp.model.blocks import in_blocks
 from pathtemp.model.model import Model
 from pathtemp.paths.function import FunctionPath, LogPath
 from pathtemp.paths.margin import Coordinates, MarginPath

@@ -18,9 +18,9 @@ from scipy.interpolate import CubicSpline, PchipInterpolator
 
 from pathtemp._types import Array, FloatArray, IntArray
 from pathtemp.engines.default.transport import median_spread
-from pathtemp.engines.path.blocks import in_blocks
 from pathtemp.io.persistent import storable
 from pathtemp.kernels.triangular import TriangularTransport
+from pathtemp.model.blocks import in_blocks
 
 NODES = 25
 """Nodes along the path at which the transport is learned."""
