@@ -1,6 +1,6 @@
 """How likely a mode would have been noticed: modes are planted on paper among the points that were evaluated.
 
-A planted mode lies at a draw of the base, has a share of the mass, and is a copy of the known modes, made narrower (see
+A planted mode has a share of the mass, and is a copy of the known modes, made narrower (see
 :mod:`pathtemp.modes.planted`). An ascent from a point leads to it where its density there exceeds that of all other
 modes: where it leads. A point that was only looked at must also have been picked. Two things tell whether that
 happened: the points where an elliptical mode would lead most, and the share of the base's draws where the copy leads.
