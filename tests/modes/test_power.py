@@ -52,9 +52,10 @@ def test_between_the_widths_power_is_interpolated() -> None:
     height = stats.multivariate_normal(np.zeros(3)).logpdf(points)
     plot = Plot(normal_copies(3), places, 0.0)
     made = noticed_at(plot.nothing(), plot, points, height, most=64)
-    for width in (0.85, 0.6, 0.4):
+    for width in (0.85, 0.6, 0.4, 0.2):
         exact = np.any(lead_by_force(places, points, height, width=width, share=0.1) > 0, axis=1).mean()
-        assert made(width=width, share=0.1) == pytest.approx(exact, abs=0.1)
+        # Below the least width another point may be the best one, which is not known.
+        assert exact - (0.1 if width > 0.3 else 0.3) < made(width=width, share=0.1) < exact + 0.05
 
 
 def test_starts_notice_modes_as_often_as_draws_of_the_base_lead_to_them() -> None:
@@ -65,7 +66,7 @@ def test_starts_notice_modes_as_often_as_draws_of_the_base_lead_to_them() -> Non
     log_q = stats.multivariate_normal(np.zeros(dim)).logpdf
     plot = Plot(normal_copies(dim), places, 0.0)
     made = led_by_draws(plot.nothing(), plot, draws, log_q(draws))
-    stated = Power(made.lead, made.common, draws=made.draws, starts=1000)(width=width, share=share)
+    stated = Power(made.lead, made.common, draws=made.draws, starts=1000, dim=dim)(width=width, share=share)
     ahead = lead_by_force(places, starts, log_q(starts), width=width, share=share) > 0
     # The shares are small, and many modes are led to by none of the two hundred draws.
     assert np.mean(ahead) < 0.05
