@@ -15,6 +15,7 @@ from pathtemp.io.printable import printable
 from pathtemp.model.bases import Automatic
 from pathtemp.model.evaluate import BLOCK, energies_of, exact_draws, values_of
 from pathtemp.model.model import Model
+from pathtemp.model.price import timed_again, told_of_waiting
 from pathtemp.paths.geometric import GeometricPath
 from pathtemp.result.draws import draws_dataset
 from pathtemp.seeds import Draws, Stream, rng
@@ -164,7 +165,8 @@ def check_model(model: Model, theta: FloatArray) -> FloatArray:
 
 
 def _checked(model: Model, theta: FloatArray, path: GeometricPath) -> FloatArray:
-    energies = energies_of(path, theta)
+    with told_of_waiting("target"):
+        energies = energies_of(path, theta)
     exact = model.sample_base is not None
     base_ok, target_ok = np.isfinite(energies[:, 0]), np.isfinite(energies[:, 1])
     where = "its own draws" if exact else "standard normal starts"
@@ -180,7 +182,8 @@ def _checked(model: Model, theta: FloatArray, path: GeometricPath) -> FloatArray
         )
     check_size("base", energies[:, 0])
     check_size("target", energies[:, 1])
-    check_repeatable("target", energies[:BLOCK], energies_of(path, theta[:BLOCK]))
+    again = timed_again("target", lambda: energies_of(path, theta[:BLOCK]))
+    check_repeatable("target", energies[:BLOCK], again)
     # Names, dims and coords that do not fit are found now, not when the draws are there.
     draws_dataset(model, theta[None, np.flatnonzero(target_ok)[:1]])
     if not exact:
