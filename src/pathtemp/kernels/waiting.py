@@ -11,11 +11,15 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, wait
+from contextlib import contextmanager
 from functools import cache
 from types import FrameType
 from typing import Any
 
 import jax
+
+from pathtemp.errors import ProgramFailed
+from pathtemp.io.printable import printable
 
 log = logging.getLogger("pathtemp")
 
@@ -24,6 +28,9 @@ SHORTEST, LONGEST, SHARE = 5e-5, 0.05, 0.02
 
 OUTSIDE = frozenset({"pure_callback", "io_callback", "debug_callback", "ffi_call"})
 """Primitives that leave XLA: a program with one of them keeps the thread that called it until it is done."""
+
+MOST_REASON = 200
+"""Characters of what a program says that failed."""
 
 LOOKS = 10
 """Looks without a callback after which a program is taken to call none."""
@@ -44,18 +51,28 @@ def calls_outside(jaxpr: Any) -> bool:
     False
     """
     return any(
-        equation.primitive.name in OUTSIDE
-        or any(calls_outside(inner) for value in equation.params.values() for inner in _inside(value))
+        equation.primitive.name in OUTSIDE or any(calls_outside(inner) for inner in traced_inside(equation))
         for equation in jaxpr.eqns
     )
 
 
-def _inside(value: Any) -> Iterator[Any]:
-    """The traced functions that a parameter of an equation holds."""
-    for part in value if isinstance(value, list | tuple) else [value]:
-        inner = getattr(part, "jaxpr", part)
-        if hasattr(inner, "eqns"):
-            yield inner
+def traced_inside(equation: Any) -> Iterator[Any]:
+    """The traced functions that an equation of a trace holds: the body of a loop, the branches of a condition."""
+    for value in equation.params.values():
+        for part in value if isinstance(value, list | tuple) else [value]:
+            inner = getattr(part, "jaxpr", part)
+            if hasattr(inner, "eqns"):
+                yield inner
+
+
+@contextmanager
+def _told_of_failures() -> Iterator[None]:
+    """Let the failure of a program be one sentence."""
+    try:
+        yield
+    except jax.errors.JaxRuntimeError as error:
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()] or ["no reason given"]
+        raise ProgramFailed(printable(lines[-1])[:MOST_REASON]) from error
 
 
 def patiently(program: Callable[..., Any], *arguments: Any) -> Any:
@@ -64,7 +81,9 @@ def patiently(program: Callable[..., Any], *arguments: Any) -> Any:
     >>> patiently(lambda x: (x, 2 * x), 3)
     (3, 6)
     """
-    result, begin = program(*arguments), time.perf_counter()
+    begin = time.perf_counter()
+    with _told_of_failures():
+        result = program(*arguments)
     arrays = [leaf for leaf in jax.tree.leaves(result) if isinstance(leaf, jax.Array)]
     try:
         while not all(x.is_ready() for x in arrays):
@@ -73,7 +92,8 @@ def patiently(program: Callable[..., Any], *arguments: Any) -> Any:
     except KeyboardInterrupt:
         _let_the_next_one_end_the_process()
         raise
-    return result
+    with _told_of_failures():
+        return jax.block_until_ready(result)
 
 
 def aside(program: Callable[..., Any], *arguments: Any) -> Any:
@@ -86,13 +106,15 @@ def aside(program: Callable[..., Any], *arguments: Any) -> Any:
 
     def run() -> None:
         try:
-            outcome.set_result(jax.block_until_ready(program(*arguments)))
+            with jax.transfer_guard("allow"):  # as the thread has it that waits
+                outcome.set_result(jax.block_until_ready(program(*arguments)))
         except BaseException as error:
             outcome.set_exception(error)
 
     threading.Thread(target=run, name="pathtemp-program", daemon=True).start()
     try:
-        return outcome.result()
+        with _told_of_failures():
+            return outcome.result()
     except KeyboardInterrupt:
         if not _end_by_callbacks(outcome):
             _let_the_next_one_end_the_process()
