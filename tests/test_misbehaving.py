@@ -142,9 +142,12 @@ def test_a_density_that_fails_in_python_is_one_sentence(host: Any, words: str) -
 
 def test_a_failure_keeps_its_words_on_its_way() -> None:
     program, _ = compiled_once(lambda: called(lambda x: 1 / 0), (), (POINTS[0],))
-    with pytest.raises(ProgramFailed, match="^model: the run ended") as met:
+    with pytest.raises(ProgramFailed, match=r"^model: the run ended") as met:
         program(POINTS[0])
     model = join(lambda x: -jnp.sum(x**2), BASE, name="mine")
-    with pytest.raises(ProgramFailed, match=r"^mine: the run ended.*; and more$") as named, naming(model, more="; and more"):
+    with (
+        pytest.raises(ProgramFailed, match=r"^mine: the run ended.*; and more$") as named,
+        naming(model, more="; and more"),
+    ):
         raise met.value
     assert str(pickle.loads(pickle.dumps(named.value))) == str(named.value)

@@ -39,9 +39,7 @@ CALLBACKS = "jax._src.callback"
 """The module of JAX through which a program calls Python."""
 
 # JAX shows where in a user's function Ctrl-C came, with all that called it; that is no failure of the function.
-logging.getLogger(CALLBACKS).addFilter(
-    lambda record: not (record.exc_info and record.exc_info[0] is KeyboardInterrupt)
-)
+logging.getLogger(CALLBACKS).addFilter(lambda record: not (record.exc_info and record.exc_info[0] is KeyboardInterrupt))
 
 
 def calls_outside(jaxpr: Any) -> bool:
@@ -86,7 +84,7 @@ def patiently(program: Callable[..., Any], *arguments: Any) -> Any:
         result = program(*arguments)
     arrays = [leaf for leaf in jax.tree.leaves(result) if isinstance(leaf, jax.Array)]
     try:
-        while not all(x.is_ready() for x in arrays):
+        while not all(x.is_ready() for x in arrays):  # type: ignore[attr-defined]
             waited = time.perf_counter() - begin
             time.sleep(min(LONGEST, SHORTEST + SHARE * waited))
     except KeyboardInterrupt:

@@ -79,7 +79,7 @@ def check_density(name: str, log_prob: LogDensity, dim: int) -> None:
 
 @contextmanager
 def naming(model: Model, *, more: str = "") -> Iterator[None]:
-    """Let a log density of +inf be told with the names and the scale of the model's parameters, a failure with its name."""
+    """Let +inf be told with the names and the scale of the model's parameters, and a failure with the model's name."""
     try:
         yield
     except ProgramFailed as failed:

@@ -47,7 +47,7 @@ def _is_float(x: Any) -> bool:
 
 
 def _pairs(one: Any, two: Any) -> Iterator[tuple[Any, Any]]:
-    """What two traces hold, side by side: names and numbers of equations, and constants that are not the same object."""
+    """What two traces hold, side by side: names and numbers of equations, and constants."""
     words_of_one, words_of_two = list(_words(one.jaxpr)), list(_words(two.jaxpr))
     yield len(words_of_one), len(words_of_two)
     yield from zip(words_of_one, words_of_two, strict=False)
@@ -56,7 +56,7 @@ def _pairs(one: Any, two: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def _is_key(x: Any) -> bool:
-    return bool(jax.dtypes.issubdtype(jax.numpy.asarray(x).dtype, jax.dtypes.prng_key))
+    return isinstance(x, jax.Array) and bool(jax.numpy.issubdtype(x.dtype, jax.dtypes.prng_key))
 
 
 def _words(jaxpr: Any) -> Iterator[Any]:
