@@ -193,6 +193,36 @@ def test_a_run_is_prepared_again_where_its_engine_asks_for_it() -> None:
     assert engine.done[:7] == ["prepare", "adapt 1", "adapt 2", "prepare", "adapt 1", "adapt 2", "adapt 3"]
 
 
+class Late(Counting):
+    """What comes after the first frozen rounds asks for all of it again."""
+
+    def finish(self, host: Host, room: float) -> bool:
+        self.done.append("finish")
+        return True
+
+    def begins_again(self, host: Host) -> bool:
+        return self.done.count("finish") == 1
+
+    def complete(self) -> bool:
+        return self.done[::-1][: self.done[::-1].index("prepare")].count("keep") == 2
+
+
+def test_a_run_begins_again_for_what_came_after_its_rounds() -> None:
+    kept = Kept()
+    engine = Late()
+    fit, made = run(engine, Schedule(most=1e6, adapt_least=0, adapt_most=1e6, until_done=True), keep=kept)
+    turn = ["prepare", "adapt 1", "adapt 2", "adapt 3", "freeze", "burn-in"]
+    assert engine.done == 2 * [*turn, "keep", "keep", "finish"]
+    # The last state before the second turn leads to it again, and an extension does not.
+    other = Late()
+    again = Driver(other, other.schedule(1.0), model=odd_model(), progress=Silent())
+    before = next(state for state in kept.states if state["engine"]["done"].count("keep") == 2)
+    restore(again, before)
+    assert lines(again.carry_out()) == lines(fit)
+    made.extend(draws=None, budget=350)
+    assert engine.done.count("prepare") == 2
+
+
 def test_a_run_until_done_ends_when_everything_is_there() -> None:
     engine = Counting(complete_after=2)
     run(engine, Schedule(most=1e6, adapt_most=1e6, until_done=True))

@@ -21,15 +21,15 @@ from typing import Any
 import jax
 
 from pathtemp.engines.interrupts import Interrupts, Stopped
+from pathtemp.engines.met import tell_of_zeros
 from pathtemp.engines.progress import Progress
 from pathtemp.engines.protocol import Engine, Keep, Line, Schedule
 from pathtemp.errors import InputError
 from pathtemp.io.persistent import persistent, restore, state_of
-from pathtemp.io.printable import printable
 from pathtemp.model.inputs import naming
 from pathtemp.model.model import Model
 from pathtemp.result.fit import Fit
-from pathtemp.result.run import Check, Rejections, RoundRecord
+from pathtemp.result.run import Check, RoundRecord
 from pathtemp.result.summary import with_error
 from pathtemp.verdict.travel import check_finished
 
@@ -40,9 +40,6 @@ ADAPT_SHARE = 0.5
 
 SPARE = 1.1
 """Rounds that must fit into what is left for one to begin: trajectories are random, so one may cost a little more."""
-
-MOST_ZEROS = 0.5
-"""Share of points without density above which it is told."""
 
 MOST_CURVES = 64
 """Records of the history that hold a curve."""
@@ -105,17 +102,21 @@ class Driver:
         self._model, self._keep, self._plan = model, keep, plan
         self._interrupts = Interrupts() if interrupts is None else interrupts
         self._until, self._ripe = Stage.DONE, False
+        # Runs that wait for each other, and runs that were extended, keep their base.
+        self._may_begin_again = False
 
     def carry_out(self) -> Fit:
         """Do what is left; the fit of it."""
         if self.schedule.most < float("inf"):
             # A bar needs an end to move towards.
             self.progress.start(int(self.schedule.most))
+        self._may_begin_again = True
         return self._fit_after_rounds()
 
     def extend(self, *, draws: int | None, budget: float | None) -> Fit:
         """Go on where the run stopped; the fit of all rounds together."""
         with jax.transfer_guard("allow"):
+            self._may_begin_again = False
             self.plan_more(draws=draws, budget=budget)
             self.max_seconds = float("inf")
             return self._fit_after_rounds()
@@ -222,7 +223,7 @@ class Driver:
             self.progress.finish()
         with self.timed("verdict"), naming(self._model, more=more):
             fit = self.engine.fit(tuple(self.history))
-        _tell_of_zeros(self._model.name, fit.diagnostics.rejected)
+        tell_of_zeros(self._model.name, fit.diagnostics.rejected)
         seconds = dict(self.engine.seconds)
         seconds["other"] = seconds.get("other", 0.0) + time.perf_counter() - began - (sum(seconds.values()) - before)
         checks = (*([self._unfinished()] if stopped else []), *fit.diagnostics.checks)
@@ -240,13 +241,24 @@ class Driver:
         if self._until is Stage.PREPARED:
             return
         self._compile()
+        while self._all_rounds():
+            self.frozen = self.burnt_in = False
+            self._prepare()
+            self._compile()
+
+    def _all_rounds(self) -> bool:
+        """The rounds of the engine as it is prepared, and what comes after them; whether to begin again."""
         while (run := self._next()) is not None:
             began = time.perf_counter()
             run()
             self._between_rounds()
             self._round_seconds = time.perf_counter() - began
-        if self.frozen and self.engine.finish(self, self.kept_back):
+        if not (self.frozen and self.engine.finish(self, self.kept_back)):
+            return False
+        again = self._may_begin_again and self.engine.begins_again(self)
+        if not again:
             self._between_rounds()
+        return again
 
     def _next(self) -> Callable[[], None] | None:
         """The next round; None where the run is over."""
@@ -336,15 +348,6 @@ class Driver:
         ways = ["fit.extend"] if self.engine.extended_by else []
         ways += ["pt.resume on its checkpoint"] if self._keep is not None else []
         return check_finished(self.engine.counts.gradients, ways, limit=self.schedule.most)
-
-
-def _tell_of_zeros(name: str, rejected: Rejections) -> None:
-    """Say where most points that were tried had no density: that is no error, but most of the work is for nothing."""
-    if rejected.zero > MOST_ZEROS * max(rejected.evaluations, 1):
-        log.warning(
-            "%s: the log density was -inf at %d of %d points, %s; a base with the support of the target wastes less",
-            *(printable(name), rejected.zero, rejected.evaluations, rejected.where_zero),
-        )
 
 
 def new_checkpoint(path: str | os.PathLike[str]) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -9,12 +10,18 @@ import numpy as np
 
 from pathtemp._types import FloatArray, IntArray
 from pathtemp.errors import InfiniteDensity, InputError
+from pathtemp.io.printable import printable
 from pathtemp.kernels.rejected import Rejected, kinds
 from pathtemp.model.evaluate import values_of
 from pathtemp.model.inputs import in_words
 from pathtemp.model.model import Model
 from pathtemp.paths.geometric import GeometricPath
 from pathtemp.result.run import NOWHERE, Rejections
+
+log = logging.getLogger("pathtemp")
+
+MOST_ZEROS = 0.5
+"""Share of points without density above which it is told."""
 
 FEWEST = 8
 """Trajectories, each of which met a gradient that is no number, after which there is no hope of any other."""
@@ -131,3 +138,12 @@ def _ends(lam: FloatArray | None, count: IntArray) -> tuple[float, float]:
         return NOWHERE
     at = np.broadcast_to(lam, count.shape)[count > 0]
     return float(at.min()), float(at.max())
+
+
+def tell_of_zeros(name: str, rejected: Rejections) -> None:
+    """Say where most points that were tried had no density: that is no error, but most of the work is for nothing."""
+    if rejected.zero > MOST_ZEROS * max(rejected.evaluations, 1):
+        log.warning(
+            "%s: the log density was -inf at %d of %d points, %s; a base with the support of the target wastes less",
+            *(printable(name), rejected.zero, rejected.evaluations, rejected.where_zero),
+        )

@@ -191,6 +191,10 @@ class Engine(ABC):
         """What comes after the last round, within ``room`` gradient evaluations; whether anything did."""
         return False
 
+    def begins_again(self, host: Host) -> bool:
+        """Whether what came after the last round showed that everything is to be prepared again."""
+        return False
+
     def make_room(self, draws: int) -> float:
         """Make room for ``draws`` more target draws of each chain; the gradient evaluations that they may take."""
         raise InputError(f"extend: draws={draws} cannot be asked for; give budget= alone")

@@ -303,6 +303,10 @@ class TemperEngine(ChainsEngine):
         """Look for modes among the target draws, once for the rounds there are."""
         return self.modes is not None and self.modes.look_at_draws(self, host, room)
 
+    def begins_again(self, host: Host) -> bool:
+        """Whether that look led to a mode that the base should know."""
+        return self.modes is not None and self.modes.found_late(self, host)
+
     def make_room(self, draws: int) -> float:
         """Larger buffers; the round is compiled once more for them."""
         self.chains.enlarge(draws)
@@ -311,10 +315,7 @@ class TemperEngine(ChainsEngine):
         return 4 * per_draw * self.chains.draws
 
     def best_curve(self) -> LogZ:
-        """The Rao-Blackwell curve with the smallest standard error, from the lattices and the draws given theta.
-
-        Where no chain has made a round trip nothing is known of it.
-        """
+        """The Rao-Blackwell curve of the smallest error; where no chain made a round trip nothing is known of it."""
         curve = self.chains.estimates().combined()
         return curve if self.trips.trips.any() else unknown(curve.lam)
 

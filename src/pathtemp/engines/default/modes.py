@@ -73,6 +73,9 @@ LOOK_AT = (2, 6)
 
 MOST_RESTARTS = 3
 
+AGAIN_SECONDS = 0.4
+"""Share of the seconds of a run, where it has a limit, after which it does not begin again."""
+
 ROUNDS_AFTER = 4
 """Rounds that must fit into what is left for a run to be prepared again."""
 
@@ -259,7 +262,8 @@ class ModeSearch:
     def look_at_draws(self, engine: TemperEngine, host: Host, room: float) -> bool:
         """Once for the rounds there are: climb from the target draws, and weigh what is new.
 
-        A mode that is found here came too late for the base, which stays as it is; the verdict names it.
+        A mode that is found here came too late for the base. A run without a budget begins again with it; else the
+        base stays as it is, and the verdict names the mode.
         """
         if self._looked_at == engine.chains.rounds:
             return False
@@ -270,6 +274,18 @@ class ModeSearch:
                 self._search.refine()
             self._excess = self._search.excess(theta)
             self._pay(engine, host)
+        return True
+
+    def found_late(self, engine: TemperEngine, host: Host) -> bool:
+        """Whether a mode of some mass was found after the last round, and the run may begin again with it.
+
+        What was spent does not count for the second turn, whose rounds are as many as those of a new run.
+        """
+        late = self._search.shares()[self._known :]
+        no_room = self._budget is not None or self._restarts == MOST_RESTARTS or host.late(AGAIN_SECONDS)
+        if no_room or self._search.without_list or not self._mixture or not np.any(late >= gates.MATTERS):
+            return False
+        engine.free = engine.counts.gradients
         return True
 
     def _look(self, theta: FloatArray, room: float, engine: TemperEngine, host: Host) -> IntArray:
