@@ -200,6 +200,25 @@ def test_more_rounds_do_not_make_a_mode_known(late: pt.Fit) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("starts_from_the_modes", [True, False])
+def test_without_a_budget_a_run_begins_again_with_it(
+    starts_from_the_modes: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(modes_stage, "find_modes", start_at_the_broad_mode)
+    monkeypatch.setattr(modes_stage, "LOOK_AT", ())
+    if not starts_from_the_modes:
+        monkeypatch.setattr(modes_stage.choose, "why_not", lambda *_: "as the test wants it")
+    found = pt.temper(near().model, chains=32, seed=1, progress=False)
+    assert found.modes.mixture == starts_from_the_modes
+    # Of the second turn, whose base knows both.
+    assert sorted(found.modes.found_by) == ["base", "draws"]
+    assert unknown(found).passed
+    phases = [record.phase for record in found.history]
+    assert "adapt" in phases[phases.index("sample") :]
+    assert_close(found.log_marginal_likelihood.value, 0.0, found.log_marginal_likelihood.se)
+
+
+@pytest.mark.slow
 def test_a_run_that_knew_the_mode_is_left_alone() -> None:
     assert unknown(fit()).passed
 

@@ -153,7 +153,7 @@ class TemperEngine(ChainsEngine):
     def __init__(
         self, model: Model, plan: TemperPlan, start: Start, *, hints: FloatArray | None = None, about: str = ""
     ) -> None:
-        self._model, self._plan, self._start = model, plan, start
+        self._model, self._plan, self.start = model, plan, start
         self.chains = self.chains_of(model, start)
         self.modes = ModeSearch(model, start[0], plan, hints=hints, about=about) if plan.search else None
         self.free = 0
@@ -358,7 +358,7 @@ class TemperEngine(ChainsEngine):
         assert model.sample_base is not None
         base = MixtureBase(**{name: on_device(x) for name, x in kept.items()}, user=model.log_base)
         mixed = replace(model, log_base=base, sample_base=MixtureSampler(base, model.sample_base))
-        self.chains = self.chains_of(mixed, self._start)
+        self.chains = self.chains_of(mixed, self.start)
 
     def restored(self) -> None:
         """Hold the model against the log densities at the chains that were kept."""

@@ -283,10 +283,20 @@ class ModeSearch:
         """
         late = self._search.shares()[self._known :]
         no_room = self._budget is not None or self._restarts == MOST_RESTARTS or host.late(AGAIN_SECONDS)
-        if no_room or self._search.without_list or not self._mixture or not np.any(late >= gates.MATTERS):
+        if no_room or self._search.without_list or not np.any(late >= gates.MATTERS):
             return False
         engine.free = engine.counts.gradients
+        if not self._mixture:
+            self._start_anew(engine)
+            engine.anneal(host)
         return True
+
+    def _start_anew(self, engine: TemperEngine) -> None:
+        """Chains that have not moved yet on the path from the user's base; their rounds go on from those before."""
+        old, engine.chains = engine.chains, engine.chains_of(self._model, engine.start)
+        for name in ("counts", "seconds", "rejected", "rounds"):
+            setattr(engine.chains, name, getattr(old, name))
+        engine.forget()
 
     def _look(self, theta: FloatArray, room: float, engine: TemperEngine, host: Host) -> IntArray:
         """Climb from the target draws (n, dim) that are explained least; returns the numbers of new modes."""
