@@ -104,6 +104,7 @@ TABLE: dict[str, Row] = {
             "model": (3, good, None),
             "data": ({}, 3),
             "base": ("auto", 3, good),
+            "target": (3, good),
             "cores": CORES,
             "margin": (3, [], [3], None),
             "target_marginal": (3, "x", None),

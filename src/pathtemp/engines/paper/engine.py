@@ -28,7 +28,7 @@ from pathtemp.paths.links import CubicLink
 from pathtemp.paths.pseudoprior import Kernels
 from pathtemp.result.curve import LogZ
 from pathtemp.result.fit import Fit
-from pathtemp.result.run import Counts, Rejections, RoundRecord, Run
+from pathtemp.result.run import Counts, PathPoints, Rejections, RoundRecord, Run
 from pathtemp.seeds import round_key, seed_word
 from pathtemp.settings import PaperSettings
 
@@ -147,6 +147,7 @@ class PaperEngine(Engine):
             lam=trace.lam,
             delta=trace.delta,
             theta0=trace.theta[..., 0],
+            points=PathPoints.thinned(trace.theta.swapaxes(0, 1), trace.a.T, trace.lam.T),
             log_z=self.curve,
             history=history,
             diagnostics=diagnose(
