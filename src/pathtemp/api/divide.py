@@ -165,13 +165,7 @@ def divide_and_conquer(
     if changed.chains < 2:
         raise InputError("chains: two at least are needed along a margin, as its errors come from comparing chains")
     interval = None if interval is None else interval_of("interval", interval)
-    margins = list(margin) if isinstance(margin, list | tuple) else [margin]
-    if not margins:
-        raise InputError("margin: the list is empty; name one parameter at least")
-    for one in margins:
-        a_kind_of("margin", one, (str, Margin), "the name of a parameter, a pt.Margin, or a list of these")
-    if len({_name(one) for one in margins}) < len(margins):
-        raise InputError(f"margin: a name is there twice among {', '.join(map(_name, margins))}; name each once")
+    margins = _margins(margin)
     if checkpoint is not None and len(margins) > 1:
         raise InputError("checkpoint: it is of one margin; run the margins one by one, each with a file of its own")
     if not (callable(target_marginal) or target_marginal in ("optimal", "uniform", "prior")):
@@ -205,6 +199,22 @@ def divide_and_conquer(
         if len(posterior):
             first = posterior[np.arange(len(first)) % len(posterior)]
     return fits if isinstance(margin, list | tuple) else next(iter(fits.values()))
+
+
+def _margins(given: Any) -> list[str | Margin]:
+    """The margins as a list, each of them once."""
+    margins: list[str | Margin] = []
+    for one in given if isinstance(given, list | tuple) else [given]:
+        if not isinstance(one, str | Margin):
+            raise InputError(
+                f"margin: it must be the name of a parameter, a pt.Margin, or a list of these, and is {shown(one)}"
+            )
+        margins.append(one)
+    if not margins:
+        raise InputError("margin: the list is empty; name one parameter at least")
+    if len({_name(one) for one in margins}) < len(margins):
+        raise InputError(f"margin: a name is there twice among {', '.join(map(_name, margins))}; name each once")
+    return margins
 
 
 OF_TEMPER = frozenset({"draws", "modes", "init", "islands", "client", "cluster", "max_seconds", "dim"})

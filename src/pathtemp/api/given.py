@@ -54,6 +54,8 @@ def made_model(
         return _from_function(given, args, kwargs or {}, base, known)
     if kind == "":
         raise InputError(_no_model(given))
+    if kind == "stan" and data is None and len(args) == 1:
+        data, args = args[0], ()
     check_nothing_else(args, kwargs or {}, known)
     if kind == "pymc":
         from pathtemp.frontends.pymc import from_pymc
@@ -71,12 +73,23 @@ def _no_model(given: Any) -> str:
 
 
 ELSEWHERE: dict[str, tuple[str, ...]] = {
-    "draws": ("num_samples", "n_samples", "samples", "iter_sampling", "num_draws", "n_draws"),
+    "draws": (
+        "num_samples",
+        "n_samples",
+        "iter",
+        "n_iter",
+        "num_steps",
+        "samples",
+        "iter_sampling",
+        "num_draws",
+        "n_draws",
+    ),
     "chains": ("num_chains", "n_chains", "walkers", "num_walkers", "nwalkers"),
     "cores": ("parallel_chains", "n_jobs", "jobs", "threads", "threads_per_chain", "num_cores", "n_cores", "ncores"),
     "seed": ("random_seed", "rng_key", "key", "random_state", "rng"),
     "init": ("initvals", "inits", "init_params", "initial_values", "init_values"),
-    "progress": ("progressbar", "progress_bar", "show_progress", "verbose"),
+    "progress": ("progressbar", "progress_bar", "show_progress", "show_console", "verbose"),
+    "model": ("stan_file", "program", "program_code", "stan_code", "model_code"),
     "base": ("prior", "reference", "initial_distribution"),
     "target": ("logp", "log_prob", "log_density", "logdensity_fn", "likelihood", "log_likelihood", "posterior"),
     "max_seconds": ("timeout", "max_time", "time_limit", "maxtime"),
