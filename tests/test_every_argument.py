@@ -347,7 +347,7 @@ PLOTS: dict[str, Wrong] = {
     "diagnose": {**FIT, **EXACT},
     "hardness": {**FIT, **AX},
     "history": {**FIT, **AX, "exact": ("x", NAN, [1.0])},
-    "joint_path": {**FIT, **AX, **LABEL},
+    "joint_path": {**FIT, **AX, **VAR, **LABEL},
     "log_z": {**FIT, **AX, **EXACT},
     "marginal_a": {**FIT, **AX},
     "marginals": {**FIT, "var_names": ("nope", [3], 3)},
