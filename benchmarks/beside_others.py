@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import jax
@@ -46,6 +47,7 @@ BUDGET = 60_000
 """Gradient evaluations of pathtemp."""
 
 
+@cache
 def log_target(case: str) -> Callable[[Array], Array]:
     """The normalised target."""
     centres, log_share = jnp.asarray(CENTRES[case]), jnp.log(jnp.asarray(SHARES[case]))
@@ -58,6 +60,7 @@ def log_base(x: Array) -> Array:
     return -0.5 * jnp.sum((x / WIDTH) ** 2) - DIM * (0.5 * np.log(2 * np.pi) + np.log(WIDTH))
 
 
+@cache
 def the_model(case: str) -> Model:
     """Target and base."""
     return join(log_target(case), pt.normal(0.0, WIDTH, shape=(DIM,)), name=case)
@@ -85,7 +88,7 @@ def by_nested_sampling(case: str, seed: int) -> Outcome:
     """Dynesty at its default settings."""
     from dynesty import NestedSampler
 
-    ratio = jax.jit(lambda x: log_target(case)(x) - log_base(x))
+    ratio = _compiled_ratio(case)
     sampler = NestedSampler(
         lambda x: float(ratio(x)), lambda u: WIDTH * ndtri(u), DIM, rstate=np.random.default_rng(seed)
     )
@@ -96,15 +99,24 @@ def by_nested_sampling(case: str, seed: int) -> Outcome:
 
 def by_parallel_tempering(case: str, seed: int) -> Outcome:
     """Replica exchange with HMC; every replica has one gradient for each leapfrog."""
-    ladder = jnp.concatenate([jnp.zeros(1), jnp.geomspace(1e-4, 1.0, RUNGS - 1)])
-    target = log_target(case)
-    theta, delta = jax.jit(lambda key: _exchanged(key, target, ladder))(jax.random.key(seed))
+    ladder = np.concatenate([np.zeros(1), np.geomspace(1e-4, 1.0, RUNGS - 1)])
+    theta, delta = _compiled_exchange(case)(jax.random.key(seed), jnp.asarray(ladder))
     kept = slice(SWEEPS // 5, None)
     lam, delta = np.broadcast_to(ladder, delta.shape)[kept], np.asarray(delta)[kept]
     stretch = np.broadcast_to(np.arange(len(delta))[:, None] * 8 // len(delta), delta.shape)
-    value = pt.estimators.mbar(lam, delta, np.asarray(ladder))[-1]
-    se = pt.estimators.mbar_se(lam, delta, stretch, np.asarray(ladder))[-1]
+    value = pt.estimators.mbar(lam, delta, ladder)[-1]
+    se = pt.estimators.mbar_se(lam, delta, stretch, ladder)[-1]
     return float(value), float(se), RUNGS * SWEEPS * (LEAPFROGS + 1), np.asarray(theta)[kept]
+
+
+@cache
+def _compiled_ratio(case: str) -> Callable[[FloatArray], Array]:
+    return jax.jit(lambda x: log_target(case)(x) - log_base(x))
+
+
+@cache
+def _compiled_exchange(case: str) -> Callable[[Array, Array], tuple[Array, Array]]:
+    return jax.jit(lambda key, ladder: _exchanged(key, log_target(case), ladder))
 
 
 def _exchanged(key: Array, target: Callable[[Array], Array], ladder: Array) -> tuple[Array, Array]:
@@ -154,8 +166,7 @@ def by_bridge_sampling(case: str, seed: int) -> Outcome:
     fitted, rest = theta[::2], theta[1::2]
     law = stats.multivariate_normal(fitted.mean(axis=0), np.cov(fitted.T))
     own = law.rvs(len(rest), random_state=np.random.default_rng(seed))
-    density = jax.jit(jax.vmap(log_target(case)))
-    ratio = [np.asarray(density(jnp.asarray(x))) - law.logpdf(x) for x in (own, rest)]
+    ratio = [np.asarray(jax.vmap(log_target(case))(jnp.asarray(x))) - law.logpdf(x) for x in (own, rest)]
     value, se = pt.estimators.bridge(*ratio).log_ratio
     return float(value), float(se), int(draws.gradients) + 2 * len(rest), theta
 
