@@ -1,6 +1,6 @@
 """pathtemp beside nested sampling, parallel tempering and bridge sampling, on one and on three modes.
 
-    python -m benchmarks.beside_others [--seeds 10] [--only one_mode] [--out FILE]
+    python -m benchmarks.beside_others [--seeds 5] [--only one_mode] [--out FILE]
 
 Both targets are mixtures of normals in five dimensions with the base normal(0, 5) and log z = 0. Nested sampling is
 dynesty (``pip install dynesty``) at its default settings. Parallel tempering is written below: 16 replicas on a
@@ -204,7 +204,7 @@ def line(rows: list[Row]) -> list[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--only", choices=list(CENTRES), action="append")
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/beside_others.csv"))
     options = parser.parse_args()
