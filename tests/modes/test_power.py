@@ -10,7 +10,8 @@ from scipy import stats
 
 from pathtemp.modes.find import Limits, base_stream, find_modes
 from pathtemp.modes.local import from_covariance
-from pathtemp.modes.power import Goal, Power, basin_shares, log_planted, power_at
+from pathtemp.modes.planted import Planted
+from pathtemp.modes.power import TOP, Plot, Power, led_by_draws, missed_by_all, noticed_at
 from pathtemp.modes.scan import Scan
 from pathtemp.modes.search import Search
 from pathtemp.modes.shape import normal_shape
@@ -18,49 +19,88 @@ from pathtemp.paths.geometric import GeometricPath
 from pathtemp.testing.calibration import FALSE_ALARM, assert_rate
 from pathtemp.testing.families import Parts
 
-UNIT = normal_shape(from_covariance(np.zeros(1), np.eye(1), 0.0))
+
+def normal_copies(dim: int) -> Planted:
+    """Copies of the standard normal, which has all of the mass."""
+    law = from_covariance(np.zeros(dim), np.eye(dim), 0.0)
+    return Planted(normal_shape(law), [law], [0.0], stats.multivariate_normal(np.zeros(dim)).logpdf)
 
 
-def brute_force(places, points, height, *, width: float, share: float) -> float:
-    """The same question, asked of every point for every planted normal with a unit covariance, made narrower."""
-    noticed = 0
-    for place in places:
-        law = stats.multivariate_normal(place, width**2 * np.eye(len(place)))
-        log_planted = np.log(share) - np.log1p(-share) + law.logpdf(points)
-        noticed += bool(np.any(log_planted > height))
-    return noticed / len(places)
+def lead_by_force(places, points, height, *, width: float, share: float):
+    """Log density of every planted normal with a unit covariance, made narrower, beyond ``height``: (P, n)."""
+    dim = places.shape[1]
+    laws = [stats.multivariate_normal(place, width**2 * np.eye(dim)).logpdf(points) for place in places]
+    return np.log(share) - np.log1p(-share) + np.stack(laws) - height
 
 
-@pytest.mark.parametrize("width", [1.0, 0.7, 0.5, 0.3])
-def test_power_is_what_every_point_says(width: float) -> None:
+@pytest.mark.parametrize("width", [1.0, 0.7, 0.5, 0.35])
+def test_a_mode_is_noticed_where_any_point_says_so(width: float) -> None:
     rng = np.random.default_rng(0)
     points, places = 4.0 * rng.normal(size=(500, 3)), 4.0 * rng.normal(size=(200, 3))
     height = stats.multivariate_normal(np.zeros(3)).logpdf(points)
-    made = power_at(normal_shape(from_covariance(np.zeros(3), np.eye(3), 0.0)), 0.0, places, points, height)
+    plot = Plot(normal_copies(3), places, 0.0)
+    made = noticed_at(plot.nothing(), plot, points, height, most=64)
     for share in (0.5, 0.05):
+        exact = np.any(lead_by_force(places, points, height, width=width, share=share) > 0, axis=1).mean()
         # Single precision may turn a tie or two.
-        assert made(width=width, share=share) == pytest.approx(
-            brute_force(places, points, height, width=width, share=share), abs=0.011
-        )
+        assert made(width=width, share=share) == pytest.approx(exact, abs=0.011)
 
 
-def test_between_the_widths_power_is_a_lower_bound() -> None:
+def test_between_the_widths_power_is_interpolated() -> None:
     rng = np.random.default_rng(1)
     points, places = 4.0 * rng.normal(size=(500, 3)), 4.0 * rng.normal(size=(200, 3))
     height = stats.multivariate_normal(np.zeros(3)).logpdf(points)
-    made = power_at(normal_shape(from_covariance(np.zeros(3), np.eye(3), 0.0)), 0.0, places, points, height)
-    for width in (0.85, 0.6, 0.4, 0.1):
-        exact = brute_force(places, points, height, width=width, share=0.1)
-        assert exact - 0.1 < made(width=width, share=0.1) <= exact + 0.011
+    plot = Plot(normal_copies(3), places, 0.0)
+    made = noticed_at(plot.nothing(), plot, points, height, most=64)
+    for width in (0.85, 0.6, 0.4):
+        exact = np.any(lead_by_force(places, points, height, width=width, share=0.1) > 0, axis=1).mean()
+        assert made(width=width, share=0.1) == pytest.approx(exact, abs=0.1)
 
 
-def test_a_narrow_law_of_many_dimensions_has_a_small_basin() -> None:
+def test_starts_notice_modes_as_often_as_draws_of_the_base_lead_to_them() -> None:
+    """A thousand starts are foretold from two hundred other draws, for modes that a start rarely leads to."""
     rng = np.random.default_rng(2)
-    law, points = normal_shape(from_covariance(np.zeros(10), np.eye(10), 0.0)), 5.0 * rng.normal(size=(4000, 10))
-    places, log_q = 5.0 * rng.normal(size=(50, 10)), stats.multivariate_normal(np.zeros(10)).logpdf(points)
-    wide, thin = (basin_shares(law, 0.0, places, points, log_q, Goal(width, 0.1)).mean() for width in (1.0, 0.5))
-    assert thin < 0.1 * wide
-    assert 0.02 < wide < 0.5
+    dim, width, share = 4, 0.5, 0.1
+    places, draws, starts = (4.0 * rng.normal(size=(n, dim)) for n in (200, 200, 1000))
+    log_q = stats.multivariate_normal(np.zeros(dim)).logpdf
+    plot = Plot(normal_copies(dim), places, 0.0)
+    made = led_by_draws(plot.nothing(), plot, draws, log_q(draws))
+    stated = Power(made.lead, made.common, draws=made.draws, starts=1000)(width=width, share=share)
+    ahead = lead_by_force(places, starts, log_q(starts), width=width, share=share) > 0
+    # The shares are small, and many modes are led to by none of the two hundred draws.
+    assert np.mean(ahead) < 0.05
+    # Three standard errors of the rate over 200 places, and what a beta law does not fit.
+    assert stated == pytest.approx(np.any(ahead, axis=1).mean(), abs=0.15)
+
+
+def test_bent_modes_are_led_to_as_seldom_as_their_copies() -> None:
+    """The target is one bent mode; ellipses would be noticed by far more starts than bent modes like it."""
+    rng, dim, bend = np.random.default_rng(3), 4, 0.5
+
+    def log_bent(x):
+        u = x.copy()
+        u[:, 1] -= bend * (u[:, 0] ** 2 - 1.0)
+        return stats.multivariate_normal(np.zeros(dim)).logpdf(u)
+
+    def often(log_target) -> float:
+        law = from_covariance(np.zeros(dim), np.eye(dim), 0.0)
+        plot = Plot(Planted(normal_shape(law), [law], [0.0], log_target), places, 0.0)
+        return float(np.mean(led_by_draws(plot.nothing(), plot, draws, log_bent(draws)).common[:, 2] > -np.log(1 / 9)))
+
+    places, draws = 6.0 * rng.normal(size=(100, dim)), 6.0 * rng.normal(size=(400, dim))
+    width, odds = 0.5, np.log(1 / 9)
+    true = [
+        np.sort(log_bent((draws - place) / width) - dim * np.log(width) + odds - log_bent(draws))[-TOP:] > 0
+        for place in places
+    ]
+    assert often(log_bent) == pytest.approx(np.mean(true), abs=0.01)
+    elliptical = often(stats.multivariate_normal(np.zeros(dim)).logpdf)
+    assert elliptical > 1.2 * np.mean(true)
+
+
+def test_nothing_leads_where_no_draw_did() -> None:
+    assert missed_by_all(np.zeros(5, int), 100, 10_000).tolist() == [1.0] * 5
+    assert missed_by_all(np.array([0, 8]), 100, 0).tolist() == [1.0, 1.0]
 
 
 def test_a_gradient_that_points_elsewhere_is_picked() -> None:
@@ -83,14 +123,23 @@ def test_points_without_a_density_are_never_picked() -> None:
 
 
 def test_the_planted_mode_has_its_mass() -> None:
-    x = np.linspace(-30.0, 30.0, 20001)
-    shape = normal_shape(from_covariance(np.zeros(1), 4.0 * np.eye(1), 0.0))
-    density = np.exp(log_planted(shape, (x / 2.0) ** 2, Goal(0.5, 0.2)))
-    assert np.trapezoid(density, x) == pytest.approx(0.25, rel=1e-3)
+    x = np.linspace(-30.0, 30.0, 20001)[:, None]
+    law = from_covariance(np.zeros(1), 4.0 * np.eye(1), 0.0)
+    copies = Planted(normal_shape(law), [law], [np.log(3.0)], lambda y: np.log(3.0) + stats.norm(0, 2).logpdf(y[:, 0]))
+    log_density = copies.log_density(law.standardise(x), 0.5, np.full(len(x), -np.inf))
+    assert np.trapezoid(np.exp(log_density), x[:, 0]) == pytest.approx(1.0, rel=1e-3)
+
+
+def test_beyond_a_box_the_shape_has_the_tails() -> None:
+    law = from_covariance(np.zeros(1), np.eye(1), 0.0)
+    copies = Planted(normal_shape(law), [law], [0.0], lambda y: np.where(np.abs(y[:, 0]) < 1.0, -0.9, -np.inf))
+    made = copies.log_density(np.array([[0.5], [3.0]]), 1.0, np.full(2, -np.inf))
+    assert made.tolist() == pytest.approx([-0.9, stats.norm.logpdf(3.0)])
 
 
 def test_nothing_is_certain_without_points() -> None:
-    made = power_at(UNIT, 0.0, np.zeros((5, 1)), np.zeros((0, 1)), np.zeros(0))
+    plot = Plot(normal_copies(1), np.zeros((5, 1)), 0.0)
+    made = noticed_at(plot.nothing(), plot, np.zeros((0, 1)), np.zeros(0), most=8)
     assert isinstance(made, Power)
     assert made(width=1.0, share=0.9) == 0.0
 

@@ -24,7 +24,7 @@ import numpy as np
 from pathtemp.errors import InputError
 from pathtemp.io.printable import printable
 
-FORMAT = 5
+FORMAT = 6
 """Version of the layout of all files; files of another are refused."""
 
 KINDS = {

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from pathtemp._types import FloatArray
 from pathtemp.model.evaluate import exact_draws
 from pathtemp.modes.ascent import LEG
-from pathtemp.modes.power import PLACES, Goal, Power, basin_shares, power_at, power_by_turn
+from pathtemp.modes.planted import Planted
+from pathtemp.modes.power import PLACES, Goal, Plot, Power, led_by_draws, noticed_at, noticed_by_turn
 from pathtemp.modes.scan import AWAY, Scan
 from pathtemp.modes.search import NEGLIGIBLE_MASS, Search
 from pathtemp.seeds import Draws
@@ -36,9 +37,6 @@ MISSING = 0.02
 WORTH = 0.1
 """Gain of power that all further starts together must promise to be made."""
 
-FORETOLD = 8192
-"""Base draws by which the gain is foretold."""
-
 
 @dataclass(frozen=True)
 class Limits:
@@ -56,6 +54,8 @@ class Limits:
         Starts from the base beyond these, for the sake of power, at most.
     colder
         Whether to look for spikes beyond lam = 1, which costs some ten thousand gradients more.
+    held
+        Points that each planted mode is held against to state the power: those next to it, and draws of the base.
     """
 
     gradients: float
@@ -63,6 +63,7 @@ class Limits:
     slopes: int | None = None
     starts: int = 0
     colder: bool = False
+    held: tuple[int, int] = (16, 64)
 
 
 def find_modes(
@@ -116,7 +117,7 @@ def find_modes(
         all_climbed = not search.climb(theta[picked], found_by="scan", random=False, most_gradients=left())
     levels_of_scan = seen.levels(BATCH) if all_climbed else (np.inf, -1.0)
     search.refine()
-    _climb_for_power(search, base_draws, seen, levels_of_scan, limits.starts)
+    _climb_for_power(search, base_draws, seen, levels_of_scan, limits)
 
 
 def _climb_for_power(
@@ -124,29 +125,38 @@ def _climb_for_power(
     base_draws: Callable[[int], FloatArray],
     seen: Scan,
     levels: tuple[float, float],
-    most: int,
+    limits: Limits,
 ) -> None:
-    """Make up to ``most`` further starts, in batches that double, until the power is as great as it should be.
+    """Make further starts, in batches that double, until the power is as great as it should be.
 
     ``levels`` are those at which points of the scan were picked.
     """
     places = base_draws(PLACES)
-    made, batch = 0, 8 * BATCH
+    made, batch, known = 0, 8 * BATCH, -1
     while not search.without_list:
-        search.power = _power(search, places, seen, levels)
+        if known != len(_of_mass(search)):
+            # There are other modes to copy.
+            known = len(_of_mass(search))
+            search.power = _power(Plot(_planted(search, seen), places, search.log_mass), search, seen, levels, limits)
+        assert search.power is not None
+        search.power = replace(search.power, starts=search.base_starts)
         wanted = search.unseen > FEW_UNSEEN or search.missing > MISSING
-        if made >= most or not (wanted or _gain(search, places, seen, most - made) > WORTH):
+        if made >= limits.starts or not (wanted or _gain(search, search.power, limits.starts - made) > WORTH):
             break
         search.climb(base_draws(batch), found_by="base", random=True, most_gradients=np.inf)
         search.isolate()
         search.refine()
-        made, batch = made + batch, min(2 * batch, max(most - made - batch, 1))
-    search.met = []
+        made, batch = made + batch, min(2 * batch, max(limits.starts - made - batch, 1))
+
+
+def _of_mass(search: Search) -> list[int]:
+    """Numbers of the modes whose share is not negligible."""
+    return [k for k, share in enumerate(search.shares()) if share > NEGLIGIBLE_MASS]
 
 
 def _goals(search: Search) -> list[Goal]:
     """What is to be noticed: a mode that is not narrow, and others like the lesser half of those that are known."""
-    matter = [k for k, share in enumerate(search.shares()) if share > NEGLIGIBLE_MASS]
+    matter = _of_mass(search)
     if len(matter) < FEW_MODES:
         return list(GOALS)
     dim = len(search.scale)
@@ -154,28 +164,30 @@ def _goals(search: Search) -> list[Goal]:
     return [*GOALS, Goal(float(np.quantile(narrow, 0.25)), float(np.quantile(search.shares()[matter], 0.25)))]
 
 
-def _gain(search: Search, places: FloatArray, seen: Scan, starts: int) -> float:
-    """How much so many more starts would add to the power of the goals that are not reached, at most."""
-    assert search.power is not None
-    few, gain = slice(0, FORETOLD), 0.0
-    for goal in _goals(search):
-        now = search.power(**goal._asdict())
-        if now < GOAL_POWER:
-            basin = basin_shares(search.power.shape, search.log_mass, places, seen.theta[few], seen.log_q[few], goal)
-            gain = max(gain, float(np.mean(1.0 - (1.0 - basin) ** starts)) - now)
-    return gain
+def _gain(search: Search, power: Power, starts: int) -> float:
+    """How much so many further starts would add to the power of the goals that are not reached."""
+    more = replace(power, starts=power.starts + starts)
+    powers = [(power(**goal._asdict()), more(**goal._asdict())) for goal in _goals(search)]
+    return max((then - now for now, then in powers if now < GOAL_POWER), default=0.0)
 
 
-def _power(search: Search, places: FloatArray, seen: Scan, levels: tuple[float, float]) -> Power:
-    """The power of the starts so far and of the scan, by both of its measures."""
+def _planted(search: Search, seen: Scan) -> Planted:
+    """Copies of the modes of some mass."""
+    modes = [search.modes[k] for k in _of_mass(search) if not search.modes[k].law.flat] or [search.widest]
+    modes = sorted(modes, key=lambda mode: -mode.log_mass)
+    laws, log_mass = [mode.law for mode in modes], [mode.log_mass for mode in modes]
+    return Planted(search.shape(seen), laws, log_mass, search.log_target)
+
+
+def _power(plot: Plot, search: Search, seen: Scan, levels: tuple[float, float], limits: Limits) -> Power:
+    """The power of the scan, by both of its measures, and how often starts lead to planted modes."""
+    near, often = limits.held
     # Where not all that was picked was climbed from, the scan shows nothing.
     picked = np.isfinite(levels[0])
     must = np.maximum(seen.log_q, seen.known + levels[0]) if picked else np.full(len(seen.log_q), np.inf)
-    points = np.concatenate([seen.theta, *(start for start, _ in search.met)])
-    height = np.concatenate([must, *(first for _, first in search.met)])
-    shape, log_mass = search.shape(seen), search.log_mass
-    turned = power_by_turn(shape, log_mass, places, seen, search.laws, limit=min(levels[1], AWAY))
-    return power_at(shape, log_mass, places, points, height).joined(turned)
+    power = noticed_at(plot.nothing(), plot, seen.theta, must, most=near)
+    power = noticed_by_turn(power, plot, seen, search.laws, limit=min(levels[1], AWAY), most=near)
+    return led_by_draws(power, plot, seen.theta[: min(often, limits.scan)], seen.log_q[: min(often, limits.scan)])
 
 
 def outwards(theta: FloatArray) -> FloatArray:

@@ -1,9 +1,9 @@
 """How likely a mode would have been noticed: modes are planted on paper among the points that were evaluated.
 
-A planted mode lies at a draw of the base, has a share of the mass, and the shape of the widest known mode, made
-narrower, with tails as those of the known modes. An ascent from a point leads to it where its density there exceeds
-that of all other modes; so the log density that was met at each start is all that has to be known. A point that was
-only looked at must also have been picked. No further evaluation is needed.
+A planted mode lies at a draw of the base, has a share of the mass, and is a copy of the known modes, made narrower (see
+:mod:`pathtemp.modes.planted`). An ascent from a point leads to it where its density there exceeds that of all other
+modes: where it leads. A point that was only looked at must also have been picked. Two things tell whether that
+happened: the points where an elliptical mode would lead most, and the share of the base's draws where the copy leads.
 """
 
 from __future__ import annotations
@@ -13,17 +13,28 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import betaln
 
 from pathtemp._types import FloatArray, IntArray
 from pathtemp.modes.local import Local
+from pathtemp.modes.planted import Planted
 from pathtemp.modes.scan import Scan, cosine
 from pathtemp.modes.shape import Shape
 
-PLACES = 128
+PLACES = 64
 """Planted modes."""
 
-WIDTHS = (1.0, 0.7, 0.5, 0.3)
-"""Widths, relative to the widest known mode, for which the best point is looked for."""
+TOP = 8
+"""Draws of the base with the largest leads that are kept of each planted mode."""
+
+WIDTHS = (1.0, 0.7, 0.5, 0.35)
+"""Widths of planted modes relative to the widest known mode; between them leads are interpolated."""
+
+RANKED = (1.0, 0.5)
+"""Widths of the elliptical modes by which points are chosen."""
+
+ENOUGH = 5.0
+"""Lead, in nats, beyond which no further point is asked: a mode with a hundredth of the mass has it as well."""
 
 BLOCK = 4096
 """Points that are held against all planted modes at a time."""
@@ -38,124 +49,188 @@ class Goal(NamedTuple):
 
 @dataclass(frozen=True)
 class Power:
-    """The points at which planted modes would have been noticed first.
+    """By how much planted modes would have led.
 
     Parameters
     ----------
-    square
-        Squared distance of each of P places to the best point for each of W widths, in the metric of the widest known
-        mode, (P, W).
-    height
-        Log density, relative to the log mass of all known modes, that a planted mode must exceed there, (P, W).
-    shape
-        What planted modes are like.
+    lead
+        Of each of P planted modes, as heavy as all known ones together, for each of the ``WIDTHS``: its log density
+        beyond what it must exceed, at the point where that is most, (P, W).
+    common
+        The largest leads of each among draws of the base, (P, W, ``TOP``).
+    draws
+        How many draws of the base these were.
+    starts
+        Ascents from draws of the base.
     """
 
-    square: FloatArray
-    height: FloatArray
-    shape: Shape
+    lead: FloatArray
+    common: FloatArray
+    draws: int = 0
+    starts: int = 0
 
     def __call__(self, *, width: float, share: float) -> float:
         """Probability that a mode of this relative width and share of the mass would have been noticed.
 
-        >>> from pathtemp.modes.local import from_covariance
-        >>> from pathtemp.modes.shape import normal_shape
-        >>> law = from_covariance(np.zeros(1), np.eye(1), 0.0)
-        >>> near = Power(np.array([[0.0], [0.0], [8.0], [90.0]]), np.full((4, 1), -6.0), normal_shape(law))
-        >>> near(width=1.0, share=0.5), near(width=0.3, share=0.5)
-        (0.75, 0.5)
+        >>> lead = np.array([[3.0, 1.0, -1.0, -9.0], [1.0, -1.0, -3.0, -9.0]])
+        >>> near = Power(lead, np.full((2, 4, TOP), -np.inf))
+        >>> near(width=1.0, share=0.5), near(width=0.7, share=0.5), near(width=0.2, share=0.5)
+        (1.0, 0.5, 0.0)
         """
-        return float(np.mean(np.any(self._excess(width, share) > 0, axis=1))) if len(self.square) else 0.0
-
-    def joined(self, other: Power) -> Power:
-        """The power of two ways to notice the same planted modes."""
-        square, height = np.hstack([self.square, other.square]), np.hstack([self.height, other.height])
-        return replace(self, square=square, height=height)
-
-    def _excess(self, width: float, share: float) -> FloatArray:
-        """Log density of each planted mode at its best points beyond what it must exceed, (P, W)."""
-        return log_planted(self.shape, self.square, Goal(width, share)) - self.height
+        goal = Goal(width, share)
+        if not len(self.lead):
+            return 0.0
+        led = np.count_nonzero(_at(self.common, goal) > 0, axis=1)
+        missed = missed_by_all(led, self.draws, self.starts)
+        return float(np.mean(np.where(_at(self.lead, goal) > 0, 1.0, 1.0 - missed)))
 
 
-def log_planted(shape: Shape, square: FloatArray, goal: Goal) -> FloatArray:
-    """Log density of a planted mode at squared distances, relative to the mass of the known modes.
-
-    The distances are in the metric of the shape. The share counts the planted mode in the whole mass.
-    """
+def _at(lead: FloatArray, goal: Goal) -> FloatArray:
+    """Leads (P, W, ...) of modes of this kind, (P, ...): between two widths interpolated, below the least continued."""
+    at, widths, lead = np.log(goal.width), np.log(WIDTHS[::-1]), lead[:, ::-1]
+    k = int(np.clip(np.searchsorted(widths, at) - 1, 0, len(widths) - 2))
+    part = (at - widths[k]) / (widths[k + 1] - widths[k])
     odds = np.log(goal.share) - np.log1p(-goal.share)
-    return np.asarray(odds + shape.log_density(square**shape.exponent, goal.width))
+    with np.errstate(invalid="ignore"):
+        between = (1.0 - part) * lead[:, k] + part * lead[:, k + 1]
+    return np.asarray(odds + np.where(np.isfinite(between), between, -np.inf))
 
 
-def power_at(shape: Shape, log_mass: float, places: FloatArray, points: FloatArray, height: FloatArray) -> Power:
-    """Plant modes at ``places`` (P, dim) among ``points`` (n, dim), where each must exceed ``height`` (n,).
+def missed_by_all(led: IntArray, draws: int, starts: int) -> FloatArray:
+    """Probability that no start leads to each planted mode, when ``led`` (P,) of so many draws of the base would.
+
+    The shares of the base that lead to the modes are taken to follow a beta law, whose mean is that of the counts and
+    whose spread makes them likeliest.
+
+    >>> missed_by_all(np.array([0, 0, 8]), 100, 500).round(3).tolist()
+    [0.743, 0.743, 0.0]
+    """
+    if draws == 0 or starts == 0 or not led.any():
+        return np.ones(len(led))
+    mean = float(np.mean(led)) / draws
+    a = np.exp(np.linspace(np.log(0.01), np.log(100.0), 40))[:, None]
+    b = a * (1.0 - mean) / mean
+    likely = np.sum(betaln(a + led, b + draws - led) - betaln(a, b), axis=1)
+    k = int(np.argmax(likely))
+    after = b[k] + draws - led
+    return np.asarray(np.exp(betaln(a[k] + led, after + starts) - betaln(a[k] + led, after)))
+
+
+@dataclass(frozen=True)
+class Plot:
+    """Where modes are planted, and among what.
+
+    Parameters
+    ----------
+    planted
+        What the modes are like.
+    places
+        Where they are, (P, dim).
+    log_mass
+        That of all known modes.
+    """
+
+    planted: Planted
+    places: FloatArray
+    log_mass: float
+
+    def nothing(self) -> Power:
+        """The power of no point at all."""
+        size = (len(self.places), len(WIDTHS))
+        return Power(np.full(size, -np.inf), np.full((*size, TOP), -np.inf))
+
+
+def noticed_at(power: Power, plot: Plot, points: FloatArray, height: FloatArray, *, most: int) -> Power:
+    """The power, with that of ``points`` (n, dim), where a planted mode must exceed ``height`` (n,).
+
+    Each mode is held against ``most`` points, unless its lead so far is enough.
 
     >>> from pathtemp.modes.local import from_covariance
     >>> from pathtemp.modes.shape import normal_shape
     >>> rng = np.random.default_rng(0)
-    >>> known, points = normal_shape(from_covariance(np.zeros(2), np.eye(2), 0.0)), 5.0 * rng.normal(size=(2000, 2))
-    >>> found = power_at(known, 1.8, 5.0 * rng.normal(size=(100, 2)), points, -0.5 * np.sum(points**2, axis=1))
+    >>> law, points = from_covariance(np.zeros(2), np.eye(2), 0.0), 5.0 * rng.normal(size=(2000, 2))
+    >>> known = Planted(normal_shape(law), [law], [1.8], lambda x: -0.5 * np.sum(x**2, axis=1))
+    >>> plot = Plot(known, 5.0 * rng.normal(size=(100, 2)), 1.8)
+    >>> found = noticed_at(plot.nothing(), plot, points, known.log_target(points), most=64)
     >>> found(width=0.5, share=0.1) > 0.5, found(width=1e-3, share=0.1) < 0.2
     (True, True)
     """
-    best, square = best_points(shape, places, points, height)
-    level = np.where(best < 0, np.inf, height[best] - log_mass) if len(points) else np.full(best.shape, np.inf)
-    return Power(square, level, shape)
+    chosen = foremost(plot.planted.shape, plot.places, points, height, most=most)
+    return replace(power, lead=np.maximum(power.lead, _leads(power, plot, points, height, chosen).max(axis=2)))
 
 
-def best_points(
-    shape: Shape, places: FloatArray, points: FloatArray, height: FloatArray
-) -> tuple[IntArray, FloatArray]:
-    """The point (n, dim) at which each mode planted at ``places`` (P, dim) exceeds ``height`` (n,) most, by width.
-
-    Returns the numbers of the points (P, W), -1 for none, and the squared distances to them (P, W).
-    """
-    usable = np.flatnonzero(np.isfinite(points).all(axis=1) & (height < np.inf))
-    # Single precision: errors of a hundredth of a nat change no answer.
-    z = shape.law.standardise(points[usable]).astype(np.float32)
-    planted = shape.law.standardise(places).astype(np.float32)
-    size, rows = (len(places), len(WIDTHS)), np.arange(len(places))
-    value, square, best = np.full(size, -np.inf), np.full(size, np.inf), np.full(size, -1)
-    for first in range(0, len(z), BLOCK):
-        part = z[first : first + BLOCK]
-        must = np.maximum(height[usable[first : first + BLOCK]], -1e30).astype(np.float32)
-        distance = _squares(planted, part)
-        powered = distance ** np.float32(shape.exponent)
-        for k, width in enumerate(WIDTHS):
-            excess = shape.log_density(powered, width) - must
-            at = np.argmax(excess, axis=1)
-            better = excess[rows, at] > value[:, k]
-            value[better, k], square[better, k] = excess[rows, at][better], distance[rows, at][better]
-            best[better, k] = usable[first + at[better]]
-    return best, square
-
-
-def power_by_turn(
-    shape: Shape, log_mass: float, places: FloatArray, scan: Scan, laws: Sequence[Local], *, limit: float
-) -> Power:
-    """The power of gradients that point elsewhere: planted modes show at points whose cosine is below ``limit``.
+def noticed_by_turn(power: Power, plot: Plot, scan: Scan, laws: Sequence[Local], *, limit: float, most: int) -> Power:
+    """The power, with that of gradients that point elsewhere: their cosine is below ``limit``.
 
     An ascent from the point must lead to the planted mode as well.
     """
     count = len(scan.gradient)
+    if not count:
+        return power
     points, log_q = scan.theta[:count], scan.log_q[:count]
-    best, square = best_points(shape, places, points, log_q)
-    level = np.full(best.shape, np.inf)
-    if count:
-        at, to = points[best].reshape(-1, points.shape[1]), np.repeat(places, best.shape[1], axis=0)
-        inverse = np.linalg.inv(shape.law.matrix)
-        slope = (to - at) @ inverse.T @ inverse
-        turn = np.max([cosine(law, law.standardise(at), slope) for law in laws], axis=0).reshape(best.shape)
-        level = np.where((best >= 0) & (turn < limit), log_q[best] - log_mass, np.inf)
-    return Power(square, level, shape)
+    chosen = foremost(plot.planted.shape, plot.places, points, log_q, most=most)
+    at, to = points[chosen].reshape(-1, points.shape[1]), np.repeat(plot.places, chosen.shape[1], axis=0)
+    inverse = np.linalg.inv(plot.planted.shape.law.matrix)
+    slope = (to - at) @ inverse.T @ inverse
+    turn = np.max([cosine(law, law.standardise(at), slope) for law in laws], axis=0).reshape(chosen.shape)
+    chosen = np.where(turn < limit, chosen, -1)
+    return replace(power, lead=np.maximum(power.lead, _leads(power, plot, points, log_q, chosen).max(axis=2)))
 
 
-def basin_shares(
-    shape: Shape, log_mass: float, places: FloatArray, points: FloatArray, log_q: FloatArray, goal: Goal
-) -> FloatArray:
-    """Share of the points (n, dim) of log density ``log_q`` (n,) that lie in the basin of each planted mode, (P,)."""
-    z, planted = shape.law.standardise(points), shape.law.standardise(places)
-    ahead = log_planted(shape, _squares(planted, z), goal)
-    return np.asarray(np.mean(ahead > log_q - log_mass, axis=1))
+def led_by_draws(power: Power, plot: Plot, draws: FloatArray, log_q: FloatArray) -> Power:
+    """The power, with the leads of the modes that are not noticed for sure among draws of the base (n, dim)."""
+    every = np.broadcast_to(np.arange(len(draws)), (len(plot.places), len(draws)))
+    leads = _leads(power, plot, draws, log_q, every)
+    common = np.full((*power.lead.shape, TOP), -np.inf)
+    kept = min(TOP, leads.shape[2])
+    common[:, :, :kept] = np.sort(leads, axis=2)[:, :, ::-1][:, :, :kept]
+    return replace(power, common=common, draws=len(draws))
+
+
+def foremost(shape: Shape, places: FloatArray, points: FloatArray, height: FloatArray, *, most: int) -> IntArray:
+    """Numbers of the ``most`` points (n, dim) at which elliptical modes at ``places`` (P, dim) exceed ``height`` most.
+
+    Returns (P, m), in the order of the points; -1 where there is none. Half of them are for wide modes, half for
+    narrow ones.
+    """
+    usable = np.flatnonzero(np.isfinite(points).all(axis=1) & (height < np.inf))
+    each = max(min(most, len(usable)) // len(RANKED), 1)
+    # Single precision: errors of a hundredth of a nat change no answer.
+    z = shape.law.standardise(points[usable]).astype(np.float32)
+    planted = shape.law.standardise(places).astype(np.float32)
+    best = [np.full((len(places), 0), -np.inf, np.float32) for _ in RANKED]
+    number = [np.full((len(places), 0), -1) for _ in RANKED]
+    for first in range(0, len(z), BLOCK):
+        must = np.maximum(height[usable[first : first + BLOCK]], -1e30).astype(np.float32)
+        powered = _squares(planted, z[first : first + BLOCK]) ** np.float32(shape.exponent)
+        here = np.broadcast_to(usable[first : first + BLOCK], powered.shape)
+        for k, width in enumerate(RANKED):
+            best[k] = np.hstack([best[k], shape.log_density(powered, width) - must])
+            number[k] = np.hstack([number[k], here])
+            if best[k].shape[1] > each:
+                top = np.argpartition(best[k], -each, axis=1)[:, -each:]
+                best[k], number[k] = (np.take_along_axis(x, top, axis=1) for x in (best[k], number[k]))
+    found = np.sort(np.hstack(number), axis=1)
+    # A point that is among both counts once.
+    found[:, 1:][found[:, 1:] == found[:, :-1]] = -1
+    return found
+
+
+def _leads(power: Power, plot: Plot, points: FloatArray, height: FloatArray, chosen: IntArray) -> FloatArray:
+    """Leads at the chosen points (P, m), -1 for none, of the modes whose lead so far is not enough, (P, W, m).
+
+    One more is minus infinity, so that there always is one.
+    """
+    lead = np.full((*power.lead.shape, chosen.shape[1] + 1), -np.inf)
+    shape = plot.planted.shape
+    centre = shape.law.standardise(plot.places)
+    for k, width in enumerate(WIDTHS):
+        place, column = np.nonzero((chosen >= 0) & (power.lead[:, [k]] < ENOUGH))
+        numbers = chosen[place, column]
+        must = height[numbers] - plot.log_mass
+        u = shape.law.standardise(points[numbers]) - centre[place]
+        lead[place, k, column] = plot.planted.log_density(u, width, must) - must
+    return lead
 
 
 def _squares(planted: Any, z: Any) -> Any:

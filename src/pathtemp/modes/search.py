@@ -100,7 +100,6 @@ class Search:
         self.given_up = 0
         self.scanned = 0
         self.power: Power | None = None
-        self.met: list[tuple[FloatArray, FloatArray]] = []
         self.counts = Counts()
         self.room = np.inf
         self._rng = rng(Stream.LOCAL_LAWS, seed)
@@ -148,7 +147,6 @@ class Search:
             found[list(slopes)] = at_top
             new += self._note(ends, later, found, found_by=found_by, random=random)[0]
         if random:
-            self.met.append((theta[made], ends.first[made]))
             self.starts += int(np.count_nonzero(made))
             self.base_starts += int(np.count_nonzero(made)) * (found_by == "base")
             close_by = made & (ends.first >= (np.median(ends.first[made]) if made.any() else 0.0))

@@ -86,10 +86,9 @@ class Modes:
     def power(self, *, width: float = 0.7, share: float = 0.05) -> float:
         """Probability that a further mode would have been noticed by the search; NaN where there is no list of modes.
 
-        The mode lies at a draw of the base, has this ``share`` of the mass, and the shape of the widest known mode,
-        made narrower by the factor ``width`` in every direction. Ascents along the annealing pass and from target
-        draws might have found it as well. The planted mode is elliptical: where the known modes are bent, others like
-        them have smaller basins, and this is too high.
+        The mode lies at a draw of the base, has this ``share`` of the mass, and the shape and tails of the known
+        modes, made narrower than the widest by the factor ``width`` in every direction. Ascents along the annealing
+        pass and from target draws might have found it as well. A mode unlike the known ones may be found less often.
         """
         if positive_number("width", width) > 1.0:
             raise InputError(f"width: it must be above 0 and at most 1, and is {width!r}")

@@ -12,7 +12,7 @@ from pathtemp.model.evaluate import BLOCK, values_of
 from pathtemp.paths.geometric import GeometricPath
 from pathtemp.settings import Settings
 
-DEAR, CHEAP = 2e-4, 5e-6
+DEAR, CHEAP = 2e-4, 8e-6
 """Seconds of one evaluation of base and target from which the effort is light, and up to which it is thorough."""
 
 
@@ -30,18 +30,21 @@ class Work:
         Rounds before which the kernel is not frozen where no budget is given.
     starts
         Starts of the search for modes that are made for the sake of its power, at most, where no budget is given.
+    held
+        Points that each planted mode is held against to state the power: those next to it, and draws of the base.
     """
 
     scan: int
     draws: int
     rounds: int
     starts: int
+    held: tuple[int, int]
 
 
 # Where one start in ten thousand leads to a mode, about a dozen of the draws that are scanned do.
-THOROUGH = Work(scan=131_072, draws=4096, rounds=8, starts=16_384)
-FULL = Work(scan=16_384, draws=4096, rounds=8, starts=1024)
-LIGHT = Work(scan=1024, draws=1280, rounds=3, starts=0)
+THOROUGH = Work(scan=131_072, draws=4096, rounds=8, starts=16_384, held=(64, 1024))
+FULL = Work(scan=16_384, draws=4096, rounds=8, starts=2048, held=(16, 128))
+LIGHT = Work(scan=1024, draws=1280, rounds=3, starts=0, held=(2, 8))
 
 LIGHT_ORBIT = 2
 """Points of the lattice along the orbit of a light effort."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from pathtemp._types import FloatArray, IntArray
 from pathtemp.engines.default.chains import Chains
-from pathtemp.engines.default.effort import THOROUGH, work_of
+from pathtemp.engines.default.effort import FULL, THOROUGH, work_of
 from pathtemp.engines.default.verdict import target_draws
 from pathtemp.engines.protocol import Host
 from pathtemp.io.persistent import persistent
@@ -152,6 +152,7 @@ class ModeSearch:
             slopes=scan if free else None,
             starts=work.starts if free else 0,
             colder=free and work is THOROUGH,
+            held=work.held if free else FULL.held,
         )
         self._search.climb(self.hints, found_by="given", random=False, most_gradients=most)
 
