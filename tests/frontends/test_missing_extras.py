@@ -25,14 +25,16 @@ for ask in (lambda: pt.from_pymc(None), lambda: pt.from_numpyro(lambda: None), b
     except pt.MissingExtraError as error:
         print(error)
 from pathtemp.io.persistent import missing_extra, storable_classes
+import pathtemp.cli.again, pathtemp.api.resume  # the command line and pt.resume
 print("TemperPlan" in storable_classes(), missing_extra())
 """
 
 RUNNING = """
 base = {"x": pt.normal(0.0, 3.0, shape=(2,))}
-fit = pt.temper(target=lambda v: -0.5 * jnp.sum(v["x"] ** 2), base=base, budget=20_000, progress=False)
+fit = pt.temper(target=lambda v: -0.5 * jnp.sum(v["x"] ** 2), base=base, budget=20_000, progress=False, checkpoint="run.nc")
 fit.to_datatree(), fit.summary()
 fit.save("fit.nc"), pt.load("fit.nc")
+assert pt.resume("run.nc", fit.model, progress=False).seed == fit.seed
 pt.bayes_factor(fit, fit), pt.compare({"a": fit, "b": fit})
 """
 

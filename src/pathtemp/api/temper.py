@@ -231,7 +231,8 @@ def _by_the_paper(
 ) -> Fit:
     """A run of the paper's engine with this seed, settings, draws and budget."""
     # Imported here, since it needs blackjax, which nothing else here does.
-    from pathtemp.engines.paper.engine import PaperEngine, PaperPlan
+    from pathtemp.engines.paper.engine import PaperEngine
+    from pathtemp.engines.paper.plan import PaperPlan
 
     plan = PaperPlan(*asked)
     word = seed_word(plan.seed)
