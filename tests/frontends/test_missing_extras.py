@@ -31,7 +31,8 @@ print("TemperPlan" in storable_classes(), missing_extra())
 
 RUNNING = """
 base = {"x": pt.normal(0.0, 3.0, shape=(2,))}
-fit = pt.temper(target=lambda v: -0.5 * jnp.sum(v["x"] ** 2), base=base, budget=20_000, progress=False, checkpoint="run.nc")
+how = {"budget": 20_000, "progress": False, "checkpoint": "run.nc"}
+fit = pt.temper(target=lambda v: -0.5 * jnp.sum(v["x"] ** 2), base=base, **how)
 fit.to_datatree(), fit.summary()
 fit.save("fit.nc"), pt.load("fit.nc")
 assert pt.resume("run.nc", fit.model, progress=False).seed == fit.seed
