@@ -101,7 +101,7 @@ def parts(fit: pt.Fit, problem: pt.testing.Problem, about: Family) -> list[Part]
         Part(
             float(width[k]),
             float(share),
-            np.nan if fit.modes is None else fit.modes.power(width=float(width[k]), share=float(share)),
+            np.nan if fit.modes is None or share == 1.0 else fit.modes.power(width=float(width[k]), share=float(share)),
             bool(held[k] >= MISSING * share),
         )
         for k, share in enumerate(problem.shares)

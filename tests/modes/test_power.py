@@ -52,9 +52,10 @@ def test_between_the_widths_power_is_interpolated() -> None:
     height = stats.multivariate_normal(np.zeros(3)).logpdf(points)
     plot = Plot(normal_copies(3), places, 0.0)
     made = noticed_at(plot.nothing(), plot, points, height, most=64)
-    for width in (0.85, 0.6, 0.4):
+    for width in (0.85, 0.6, 0.4, 0.2):
         exact = np.any(lead_by_force(places, points, height, width=width, share=0.1) > 0, axis=1).mean()
-        assert made(width=width, share=0.1) == pytest.approx(exact, abs=0.1)
+        # Below the least width another point may be the best one, which is not known.
+        assert exact - (0.1 if width > 0.3 else 0.3) < made(width=width, share=0.1) < exact + 0.05
 
 
 def test_starts_notice_modes_as_often_as_draws_of_the_base_lead_to_them() -> None:
@@ -65,7 +66,7 @@ def test_starts_notice_modes_as_often_as_draws_of_the_base_lead_to_them() -> Non
     log_q = stats.multivariate_normal(np.zeros(dim)).logpdf
     plot = Plot(normal_copies(dim), places, 0.0)
     made = led_by_draws(plot.nothing(), plot, draws, log_q(draws))
-    stated = Power(made.lead, made.common, draws=made.draws, starts=1000)(width=width, share=share)
+    stated = Power(made.lead, made.common, draws=made.draws, starts=1000, dim=dim)(width=width, share=share)
     ahead = lead_by_force(places, starts, log_q(starts), width=width, share=share) > 0
     # The shares are small, and many modes are led to by none of the two hundred draws.
     assert np.mean(ahead) < 0.05
@@ -147,11 +148,11 @@ def test_nothing_is_certain_without_points() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("width", [1.0, 0.6])
 def test_stated_power_is_not_above_the_rate_of_finding(width: float) -> None:
-    """A mode is planted for real, at a draw of the base; the power was stated by a search of the target without it."""
+    """A mode is planted for real, between a draw of the base and the known mode; the power was stated without it."""
     dim, runs, stated, found = 6, 100, [], 0
     for number in range(runs):
         rng = np.random.default_rng([7, number])
-        place = 4.0 * rng.normal(size=dim)
+        place = rng.uniform(0.25, 1.0) * 8.0 * rng.normal(size=dim)
         alone = _two_modes(place, width, 1e-300)
         stated.append(_searched(alone, number).power(width=width, share=0.1))
         found += len(_searched(_two_modes(place, width, 0.1), number).modes) == 2
@@ -173,9 +174,9 @@ def _two_modes(place, width: float, share: float) -> Parts:
 
 def _searched(target: Parts, seed: int) -> Search:
     dim = target.centre.shape[1]
-    draw = base_stream(lambda key: 4.0 * jax.random.normal(key, (dim,)), seed)
+    draw = base_stream(lambda key: 8.0 * jax.random.normal(key, (dim,)), seed)
     theta = draw(64)
-    search = Search(GeometricPath(lambda x: -jnp.sum(x**2) / 32.0, target), scale=np.full(dim, 4.0), seed=seed)
+    search = Search(GeometricPath(lambda x: -jnp.sum(x**2) / 128.0, target), scale=np.full(dim, 8.0), seed=seed)
     levels = (np.full(64, 0.1), theta)
     find_modes(search, draw, levels, Limits(2e4, 1024, slopes=1024), rng=np.random.default_rng(seed))
     return search

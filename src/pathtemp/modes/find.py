@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.special import ndtr
 
 from pathtemp._types import FloatArray
 from pathtemp.model.evaluate import exact_draws
@@ -13,7 +14,7 @@ from pathtemp.modes.ascent import LEG
 from pathtemp.modes.planted import Planted
 from pathtemp.modes.power import PLACES, Goal, Plot, Power, led_by_draws, noticed_at, noticed_by_turn
 from pathtemp.modes.scan import AWAY, Scan
-from pathtemp.modes.search import NEGLIGIBLE_MASS, Search
+from pathtemp.modes.search import MOST_MODES, NEGLIGIBLE_MASS, Search
 from pathtemp.seeds import Draws
 
 BATCH = 32
@@ -30,6 +31,9 @@ GOALS, GOAL_POWER = (Goal(width=0.7, share=0.05), Goal(width=0.5, share=0.1)), 0
 
 FEW_MODES = 4
 """Modes from which others are expected to be like them."""
+
+NEAREST = 0.25
+"""How near to a known mode others are planted, relative to a draw of the base."""
 
 MISSING = 0.02
 """Estimated mass of modes that were not found from which more starts are made."""
@@ -117,7 +121,7 @@ def find_modes(
         all_climbed = not search.climb(theta[picked], found_by="scan", random=False, most_gradients=left())
     levels_of_scan = seen.levels(BATCH) if all_climbed else (np.inf, -1.0)
     search.refine()
-    _climb_for_power(search, base_draws, seen, levels_of_scan, limits)
+    _climb_for_power(search, base_draws, seen, levels_of_scan, limits, rng)
 
 
 def _climb_for_power(
@@ -126,18 +130,20 @@ def _climb_for_power(
     seen: Scan,
     levels: tuple[float, float],
     limits: Limits,
+    rng: np.random.Generator,
 ) -> None:
     """Make further starts, in batches that double, until the power is as great as it should be.
 
     ``levels`` are those at which points of the scan were picked.
     """
-    places = base_draws(PLACES)
+    draws, normals = base_draws(PLACES), rng.normal(size=(PLACES, MOST_MODES))
     made, batch, known = 0, 8 * BATCH, -1
     while not search.without_list:
         if known != len(_of_mass(search)):
             # There are other modes to copy.
             known = len(_of_mass(search))
-            search.power = _power(Plot(_planted(search, seen), places, search.log_mass), search, seen, levels, limits)
+            plot = Plot(_planted(search, seen), _places(search, draws, normals), search.log_mass)
+            search.power = _power(plot, search, seen, levels, limits)
         assert search.power is not None
         search.power = replace(search.power, starts=search.base_starts)
         wanted = search.unseen > FEW_UNSEEN or search.missing > MISSING
@@ -152,6 +158,20 @@ def _climb_for_power(
 def _of_mass(search: Search) -> list[int]:
     """Numbers of the modes whose share is not negligible."""
     return [k for k, share in enumerate(search.shares()) if share > NEGLIGIBLE_MASS]
+
+
+def _places(search: Search, draws: FloatArray, normals: FloatArray) -> FloatArray:
+    """Where modes are planted, (P, dim): as the known ones lie, where these are some; else between them and the base.
+
+    The draws (P, dim) are of the base, the normals (P, at least the number of modes) choose among the known modes.
+    """
+    centres = np.stack([search.modes[k].law.centre for k in _of_mass(search)])
+    count = len(centres)
+    if count >= FEW_MODES:
+        return np.asarray(centres.mean(axis=0) + normals[:, :count] @ (centres - centres.mean(axis=0)) / np.sqrt(count))
+    nearest = centres[np.argmax(normals[:, :count], axis=1)]
+    part = NEAREST + (1.0 - NEAREST) * ndtr(normals[:, -1:])
+    return np.asarray(nearest + part * (draws - nearest))
 
 
 def _goals(search: Search) -> list[Goal]:

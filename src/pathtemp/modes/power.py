@@ -1,6 +1,6 @@
 """How likely a mode would have been noticed: modes are planted on paper among the points that were evaluated.
 
-A planted mode lies at a draw of the base, has a share of the mass, and is a copy of the known modes, made narrower (see
+A planted mode has a share of the mass, and is a copy of the known modes, made narrower (see
 :mod:`pathtemp.modes.planted`). An ascent from a point leads to it where its density there exceeds that of all other
 modes: where it leads. A point that was only looked at must also have been picked. Two things tell whether that
 happened: the points where an elliptical mode would lead most, and the share of the base's draws where the copy leads.
@@ -36,6 +36,9 @@ RANKED = (1.0, 0.5)
 ENOUGH = 5.0
 """Lead, in nats, beyond which no further point is asked: a mode with a hundredth of the mass has it as well."""
 
+LEAST_SQUARE = 0.01
+"""Half the squared distance, in units of the widest known mode, within which no point lies for sure."""
+
 BLOCK = 4096
 """Points that are held against all planted modes at a time."""
 
@@ -62,12 +65,15 @@ class Power:
         How many draws of the base these were.
     starts
         Ascents from draws of the base.
+    dim
+        Dimension of the space.
     """
 
     lead: FloatArray
     common: FloatArray
     draws: int = 0
     starts: int = 0
+    dim: int = 1
 
     def __call__(self, *, width: float, share: float) -> float:
         """Probability that a mode of this relative width and share of the mass would have been noticed.
@@ -80,20 +86,30 @@ class Power:
         goal = Goal(width, share)
         if not len(self.lead):
             return 0.0
-        led = np.count_nonzero(_at(self.common, goal) > 0, axis=1)
+        led = np.count_nonzero(_at(self.common, goal, self.dim) > 0, axis=1)
         missed = missed_by_all(led, self.draws, self.starts)
-        return float(np.mean(np.where(_at(self.lead, goal) > 0, 1.0, 1.0 - missed)))
+        return float(np.mean(np.where(_at(self.lead, goal, self.dim) > 0, 1.0, 1.0 - missed)))
 
 
-def _at(lead: FloatArray, goal: Goal) -> FloatArray:
-    """Leads (P, W, ...) of modes of this kind, (P, ...): between two widths interpolated, below the least continued."""
-    at, widths, lead = np.log(goal.width), np.log(WIDTHS[::-1]), lead[:, ::-1]
-    k = int(np.clip(np.searchsorted(widths, at) - 1, 0, len(widths) - 2))
-    part = (at - widths[k]) / (widths[k + 1] - widths[k])
+def _at(lead: FloatArray, goal: Goal, dim: int) -> FloatArray:
+    """Leads (P, W, ...) of modes of this kind, (P, ...), between two widths interpolated.
+
+    Below the least width they fall as those of a normal, by a square over that of the width.
+    """
+    widths = np.array(WIDTHS)
+    k = int(np.clip(np.searchsorted(-widths, -goal.width) - 1, 0, len(widths) - 2))
+    wide, thin = lead[:, k], lead[:, k + 1]
     odds = np.log(goal.share) - np.log1p(-goal.share)
     with np.errstate(invalid="ignore"):
-        between = (1.0 - part) * lead[:, k] + part * lead[:, k + 1]
-    return np.asarray(odds + np.where(np.isfinite(between), between, -np.inf))
+        if goal.width >= widths[-1]:
+            part = np.log(goal.width / widths[k]) / np.log(widths[k + 1] / widths[k])
+            there = (1.0 - part) * wide + part * thin
+        else:
+            volume, square = dim * np.log(widths[k] / widths[k + 1]), widths[k + 1] ** -2 - widths[k] ** -2
+            half_square = np.maximum((wide - thin + volume) / square, LEAST_SQUARE)
+            there = thin + dim * np.log(widths[k + 1] / goal.width)
+            there = there - half_square * (goal.width**-2 - widths[k + 1] ** -2)
+    return np.asarray(odds + np.where(np.isfinite(there), there, -np.inf))
 
 
 def missed_by_all(led: IntArray, draws: int, starts: int) -> FloatArray:
@@ -137,7 +153,7 @@ class Plot:
     def nothing(self) -> Power:
         """The power of no point at all."""
         size = (len(self.places), len(WIDTHS))
-        return Power(np.full(size, -np.inf), np.full((*size, TOP), -np.inf))
+        return Power(np.full(size, -np.inf), np.full((*size, TOP), -np.inf), dim=self.places.shape[1])
 
 
 def noticed_at(power: Power, plot: Plot, points: FloatArray, height: FloatArray, *, most: int) -> Power:

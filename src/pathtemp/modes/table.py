@@ -86,9 +86,10 @@ class Modes:
     def power(self, *, width: float = 0.7, share: float = 0.05) -> float:
         """Probability that a further mode would have been noticed by the search; NaN where there is no list of modes.
 
-        The mode lies at a draw of the base, has this ``share`` of the mass, and the shape and tails of the known
-        modes, made narrower than the widest by the factor ``width`` in every direction. Ascents along the annealing
-        pass and from target draws might have found it as well. A mode unlike the known ones may be found less often.
+        The mode lies as the known ones do, or between them and a draw of the base where they are fewer than four. It
+        has this ``share`` of the mass, and the shape and tails of the known modes, made narrower than the widest by the
+        factor ``width`` in every direction. Ascents along the annealing pass and from target draws might have found it
+        as well. A mode unlike the known ones may be found less often.
         """
         if positive_number("width", width) > 1.0:
             raise InputError(f"width: it must be above 0 and at most 1, and is {width!r}")
