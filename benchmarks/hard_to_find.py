@@ -4,7 +4,7 @@
     python -m benchmarks.hard_to_find --table FILE ...
 
 Three modes of unlike widths in 20 dimensions, where few starts lead to the narrowest. 64 equal modes at the corners of
-a cube. A spike with 99% of the mass inside a slab ten times as wide (Skilling's). Runs already in the file are left out.
+a cube. A spike with 99% of the mass inside a slab ten times as wide (Skilling's). Runs that the file has are left out.
 """
 
 from __future__ import annotations
