@@ -3,8 +3,9 @@
     python -m benchmarks.hard_to_find [--only NAME] [--runs 50] [--part K N] [--out FILE]
     python -m benchmarks.hard_to_find --table FILE ...
 
-Three modes of unlike widths in 20 dimensions, where few starts lead to the narrowest. 64 equal modes at the corners of
-a cube. A spike with 99% of the mass inside a slab ten times as wide (Skilling's). Runs that the file has are left out.
+Three modes of unlike widths in 20 dimensions, where one start in four thousand leads to the narrowest. 64 equal modes
+at the corners of a cube. A spike with 99% of the mass inside a slab ten times as wide (Skilling's). Runs already in the
+file are left out.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ class Mixture:
 
 def three_modes() -> tuple[Mixture, float]:
     """Three modes in 20-d, their scales .7, 1 and 1.4."""
-    centre = 3.0 * np.random.default_rng(0).normal(size=(3, 20))
+    centre = 4.0 * np.random.default_rng(0).normal(size=(3, 20))
     return Mixture(np.array([0.2, 0.3, 0.5]), np.array([0.7, 1.0, 1.4]), centre), 5.0
 
 
@@ -110,7 +111,7 @@ def table(rows: list[dict[str, str]]) -> str:
         good = [row for row in chosen if row["converged"] == "1"]
         if not good:
             continue
-        missed = [row for row in good if float(row["missing"]) > 0.005]
+        missed = [row for row in good if float(row["missing"]) > 0.011]
         z = np.array([float(row["error"]) / float(row["se"]) for row in good if row not in missed])
         evaluations = [float(row["gradients"]) + float(row["densities"]) for row in chosen]
         lines.append(

@@ -147,5 +147,5 @@ def fit_of(
 
 
 def nothing_to_tell() -> Watch:
-    """Who counts what is no density, for chains that meet none."""
-    return Watch(odd_model(), lambda point: Place(point, np.zeros(1)))
+    """Who counts what is no density, for chains that meet none unless it is +inf."""
+    return Watch(odd_model(), lambda point: Place(point, np.full(1, np.inf)))

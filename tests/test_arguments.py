@@ -172,6 +172,8 @@ RUNS: Cases = [
     ("model", lambda: pt.temper(dist.Normal(0.0, 1.0))),
     ("base", margin(base=BASE)),
     ("model", lambda: pt.divide_and_conquer(MODEL, 3, margin="tau")),
+    ("chains", lambda: pt.divide_and_conquer(MODEL, margin="tau", chains=1)),
+    ("chains", lambda: pt.path_sample(along, 2, chains=1)),
     ("margin", margin(margin=["tau", "tau"])),
     *cases("name", path, 3, None),
 ]

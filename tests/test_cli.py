@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import json
 import subprocess
 import sys
@@ -248,6 +250,18 @@ def test_the_cache_is_shown_and_cleared(
     assert main(["cache", "--clear"]) == 0
     assert "0.1 MB removed" in capsys.readouterr().out
     assert not (tmp_path / "stan").exists()
+
+
+def test_nowhere_to_write_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    class Full(io.StringIO):
+        def write(self, text: str) -> int:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    for stdout, status in ((Full(), 1), (None, 0)):  # None is what Python has where a shell has closed it
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(sys, "stdout", stdout)
+            assert main(["doctor"]) == status
+    assert capsys.readouterr().err == "pathtemp: No space left on device\n"
 
 
 def test_it_runs_as_a_module() -> None:

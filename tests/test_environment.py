@@ -13,11 +13,14 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 
 import pathtemp as pt
 from pathtemp.api import environment
+from pathtemp.api.cores import kept_to_cores
 from pathtemp.kernels.compilation import use_compilation_cache
+from pathtemp.kernels.waiting import aside
 from pathtemp.settings import Settings
 
 BASE = pt.normal(0.0, 2.0, shape=(1,))
@@ -32,6 +35,32 @@ def test_without_jit_there_is_a_sentence() -> None:
 def test_flags_of_jax_with_which_nothing_runs_are_named(flag: str, value: bool) -> None:
     with state(flag, value), pytest.raises(pt.InputError, match=rf"^{flag.upper()}: .*set it back to {not value}"):
         pt.temper(target=lambda x: -jnp.sum(x**2), base=BASE, progress=False)
+
+
+def test_a_guard_on_transfers_stops_no_run() -> None:
+    """What every function that runs an engine does, runs without it; so do the bases."""
+
+    def moves() -> float:
+        return float((jnp.asarray(np.zeros(2)) + np.ones(2)).sum())
+
+    with jax.transfer_guard("disallow"):
+        with pytest.raises(jax.errors.JaxRuntimeError, match="Disallowed"):
+            moves()
+        assert kept_to_cores(moves)() == 2.0
+        assert aside(moves) == 2.0
+        assert repr(pt.normal(0.0, 2.0, shape=(3,))) == "normal(0.0, 2.0, shape=(3,))"
+
+
+@pytest.mark.slow
+def test_a_run_under_a_guard_on_transfers_is_the_same_run() -> None:
+    how: dict[str, Any] = {"settings": Settings(chains=8, iterations=8), "budget": 6000, "modes": "off"}
+
+    def made() -> pt.Fit:
+        return pt.temper(target=lambda x: -jnp.sum(x**2), base=BASE, progress=False, **how).extend(budget=3000)
+
+    with jax.transfer_guard("disallow"):
+        guarded = made()
+    assert guarded.posterior.equals(made().posterior)
 
 
 @contextmanager

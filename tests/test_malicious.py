@@ -136,10 +136,21 @@ def virtual(place: Path) -> Any:
     return layout
 
 
+def odd_types(file: Any) -> None:
+    """Attributes that are arrays, no groups, and variables of types that netCDF hardly has."""
+    file.attrs["pathtemp_format"] = np.arange(5)
+    file["compound"] = np.zeros(3, [("a", "f8"), ("b", "S3")])
+    file.create_dataset("enum", (3,), h5py.enum_dtype({"A": 1}))
+    file.create_dataset("ragged", (3,), h5py.vlen_dtype(np.int32))
+    file["text"] = ["a", "bb"]
+
+
 OUTSIDE: tuple[Callable[[Any, Path], Any], ...] = (
     lambda file, here: file.__setitem__("posterior", h5py.ExternalLink(here / "secret", "/x")),
     lambda file, here: file.__setitem__("posterior", h5py.ExternalLink(here / "pipe.nc", "/x")),
     lambda file, here: file.create_dataset("mu", (100,), "f8", external=[(str(here / "secret"), 0, 800)]),
     lambda file, here: file.create_virtual_dataset("mu", virtual(here / "secret")),
     lambda file, here: file.__setitem__("posterior", h5py.SoftLink("/posterior")),
+    lambda file, here: odd_types(file),
+    lambda file, here: None,
 )

@@ -4,7 +4,7 @@ import pytest
 from rich.console import Console
 from synthetic import cauchy_fit
 
-from pathtemp.engines.progress import Progress, RichProgress, Silent, TimeLeft
+from pathtemp.engines.progress import Progress, RichProgress, Silent, TimeLeft, _Clock
 from pathtemp.result.run import RoundRecord
 
 HISTORY = cauchy_fit(iterations=10, draws=10).history
@@ -81,6 +81,33 @@ def test_the_time_left_is_not_guessed_and_never_negative():
     left.skip()
     assert left.after(10) is None
     assert left.after(200) == 0.0
+
+
+def test_a_slow_density_is_not_taken_for_compiling():
+    times = iter([0.0, 1000.0])
+    left = TimeLeft(10_000, clock=times.__next__)
+    left.skip()
+    assert left.after(1_000) == pytest.approx(9_000.0)
+
+
+def test_the_time_runs_between_rounds():
+    """However long a round takes: first the time so far, then that which is left."""
+    seen = []
+
+    def act(progress):
+        progress.start(budget=1_000)
+        (clock,) = [column for column in progress._bar.columns if isinstance(column, _Clock)]
+        task, now = bar_state(progress), progress._bar.get_time()
+        task._get_time = lambda: now + 600.0
+        seen.append(clock.render(task).plain)
+        task.fields["end"] = now + 3600.0
+        seen.append(clock.render(task).plain)
+        task.fields["end"] = now
+        seen.append(clock.render(task).plain)
+        progress.finish()
+
+    shown(terminal=True, act=act)
+    assert seen == ["10:00 so far", "50:00 left", "0:00 left"]
 
 
 def test_nothing_is_written_where_there_is_no_terminal():

@@ -13,6 +13,7 @@ from crafted import resealed
 from synthetic import FAILED, cauchy_fit, fit_of, odd_model
 
 from pathtemp.errors import InputError
+from pathtemp.io.atomic import write_new
 from pathtemp.io.codec import decode, encode
 from pathtemp.io.escape import escape, unescape
 from pathtemp.io.sealed import FORMAT, SEAL_BYTES, stamp
@@ -71,8 +72,9 @@ def saved(tmp_path_factory) -> Path:
         fit_of(odd_model(("a/b", "chain", "<script>"))),
         fit_of(odd_model(("../../x", "100%2F", "theta[1]"))),
         fit_of(odd_model(("", "..", "a\0b \n\ud800\u03b8"))),
+        fit_of(odd_model(("x" * 251, "y" * 5000, "\u03b8" * 300))),
     ],
-    ids=["plain", "failed", "paper", "empty", "odd", "traversal", "unwritable"],
+    ids=["plain", "failed", "paper", "empty", "odd", "traversal", "unwritable", "long"],
 )
 def test_a_fit_comes_back_to_the_last_bit(fit, tmp_path):
     fit.save(tmp_path / "fit.nc")
@@ -329,3 +331,52 @@ def test_a_pipe_or_device_is_not_replaced(tmp_path: Path) -> None:
         with pytest.raises(InputError, match="is a device or a pipe"):
             write(tmp_path / "fit.nc")
     assert (tmp_path / "fit.nc").is_fifo()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes here")
+@pytest.mark.parametrize("other", ["pipe", "folder", "device", "nothing"])
+def test_a_file_that_is_exchanged_as_it_is_opened_is_refused(other, saved, tmp_path, monkeypatch):
+    """Whatever was looked at before, it is the open file that is judged; and no pipe is waited for."""
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "folder").mkdir()
+    link, opens = tmp_path / "fit.nc", os.open
+    link.symlink_to(saved)
+    assert load(link).converged
+
+    def exchange(path, flags, *how):
+        link.unlink()
+        link.symlink_to("/dev/zero" if other == "device" else tmp_path / other)
+        return opens(path, flags, *how)
+
+    monkeypatch.setattr(os, "open", exchange)
+    with pytest.raises(InputError, match="there is no file"):
+        load(link)
+
+
+def test_a_place_that_becomes_a_folder_while_a_fit_is_written_is_told(tmp_path, monkeypatch):
+    place, sync = tmp_path / "fit.nc", os.fsync
+
+    def exchange(descriptor):
+        sync(descriptor)
+        place.mkdir(exist_ok=True)
+
+    monkeypatch.setattr(os, "fsync", exchange)
+    for caller, write in (
+        ("save", lambda: save(fit_of(odd_model()), place)),
+        ("report", lambda: write_new("report", place, b"page")),
+    ):
+        with pytest.raises(OSError, match=rf"{caller}: could not write .*fit.nc, which is as it was before \("):
+            write()
+        assert os.listdir(tmp_path) == ["fit.nc"]
+        place.rmdir()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="no modes here")
+@pytest.mark.parametrize(("mask", "mode"), [(0o077, 0o600), (0, 0o666)])
+def test_who_may_read_a_file_is_the_users_to_say(mask, mode, tmp_path):
+    before = os.umask(mask)
+    try:
+        save(fit_of(odd_model()), tmp_path / "fit.nc")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "fit.nc").stat().st_mode & 0o777 == mode

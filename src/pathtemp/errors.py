@@ -17,6 +17,28 @@ class SamplingError(RuntimeError):
     """A run cannot go on; the message says what was met, where, and what to do."""
 
 
+class ProgramFailed(SamplingError):
+    """A compiled program failed: a function of the user's raised in it, or the machine had no room for it.
+
+    Parameters
+    ----------
+    reason
+        The last line of what was said.
+    name
+        Of the model.
+    more
+        A further half sentence.
+    """
+
+    def __init__(self, reason: str, name: str = "model", more: str = "") -> None:
+        self.reason, self._words = reason, (name, more)
+        super().__init__(f"{name}: the run ended, as the model or what was compiled of it failed ({reason}){more}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Made again from what it was made of, in another process."""
+        return type(self), (self.reason, *self._words)
+
+
 class InfiniteDensity(InputError):
     """A log density is +inf at a point, where a density can only be finite, or zero with -inf.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -53,14 +54,25 @@ def test_names_that_no_checkpoint_can_have_are_refused(name: Any, tmp_path: Path
     assert not list(tmp_path.iterdir())
 
 
-def test_one_process_at_a_time_and_a_dead_one_is_followed(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+ENDS = [
+    signal.SIGKILL,
+    pytest.param(signal.SIGTERM, marks=pytest.mark.slow),
+    pytest.param(signal.SIGHUP, marks=pytest.mark.slow),
+]
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_one_process_at_a_time_and_a_dead_one_is_followed(
+    end: signal.Signals, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     place = tmp_path / "run.nc"
     with holder(place) as child:
         with pytest.raises(InputError, match=f"is being written by process {child.pid} on "), working(place):
             pass
         with pytest.raises(InputError, match="is being written by process"):
             new_place(place)
-        child.kill()
+        child.send_signal(end)
+        assert child.wait() == -end
     assert lock_of(place).exists()
     with caplog.at_level(logging.WARNING, "pathtemp"), working(place):
         assert json.loads(lock_of(place).read_text())["process"] == os.getpid()

@@ -97,7 +97,7 @@ MADE_ANEW: dict[str, set[str]] = {
         "_round",
     },
     "ModeSearch": {"_model", "_seed", "_budget"},
-    "Search": {"path", "room", "met"},
+    "Search": {"path", "room"},
     "Trace": {"_chains", "_shown"},
     "Rows": {"most"},
 }

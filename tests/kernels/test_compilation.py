@@ -65,8 +65,8 @@ def test_what_was_begun_is_what_comes_back(monkeypatch: pytest.MonkeyPatch) -> N
     (begun,) = compilation._begun.values()
     program, _ = compiled_once(*how)
     assert program(np.ones(3)).tolist() == [2.0, 2.0, 2.0]
-    assert program.func is begun.result().func
-    assert compiled_once(*how)[0].func is program.func
+    assert program.args[0] is begun.result().args[0]
+    assert compiled_once(*how)[0].args[0] is program.args[0]
     begin_compiling(*how)
     assert not compilation._begun
 

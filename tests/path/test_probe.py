@@ -13,9 +13,11 @@ from scipy import stats
 from synthetic import nothing_to_tell
 
 from pathtemp.engines.path.chains import CELLS, PathChains
+from pathtemp.engines.path.evidence import _reference_ratios
 from pathtemp.engines.path.probe import PLACES, mass_beyond
 from pathtemp.engines.path.targets import TargetMarginal
 from pathtemp.engines.path.transport import flat_chart
+from pathtemp.errors import InfiniteDensity
 from pathtemp.paths.function import FunctionPath
 from pathtemp.result.run import Counts
 from pathtemp.settings import Settings
@@ -25,11 +27,15 @@ INTERVAL = (-5.0, 5.0)
 CHAINS = 16
 
 
-def log_q(theta: jax.Array, lam: jax.Array, share: jax.Array, place: jax.Array) -> jax.Array:
-    """lam ~ (1 - share) normal(0, 1) + share normal(place, .7); theta given lam of scale exp(lam / 2)."""
+def log_q(theta: jax.Array, lam: jax.Array, share: jax.Array, place: jax.Array, edge: jax.Array) -> jax.Array:
+    """lam ~ (1 - share) normal(0, 1) + share normal(place, .7); theta given lam of scale exp(lam / 2).
+
+    Beyond ``edge`` it is +inf.
+    """
     one = jnp.log1p(-share) - 0.5 * lam**2
     two = jnp.log(share) - 0.5 * ((lam - place) / 0.7) ** 2 - jnp.log(0.7)
-    return jnp.logaddexp(one, two) - 0.5 * jnp.sum((theta * jnp.exp(-0.5 * lam)) ** 2) - lam
+    finite = jnp.logaddexp(one, two) - 0.5 * jnp.sum((theta * jnp.exp(-0.5 * lam)) ** 2) - lam
+    return jnp.where(lam > edge, jnp.inf, finite)
 
 
 @cache
@@ -37,7 +43,7 @@ def path() -> FunctionPath:
     return FunctionPath(log_q)
 
 
-def chains(share: float, place: float) -> PathChains:
+def chains(share: float, place: float, edge: float = np.inf) -> PathChains:
     """Chains on their exact transport, at draws of theta given lam spread over the interval."""
     rng = np.random.default_rng(0)
     chart = flat_chart(INTERVAL, rng.normal(size=(100, 2)))
@@ -45,7 +51,7 @@ def chains(share: float, place: float) -> PathChains:
     chart = replace(chart, location=np.zeros_like(exact), log_diagonal=exact)
     lam = rng.uniform(*INTERVAL, CHAINS)
     theta = np.exp(0.5 * lam)[:, None] * rng.normal(size=(CHAINS, 2))
-    args = (jnp.asarray(share), jnp.asarray(place))
+    args = (jnp.asarray(share), jnp.asarray(place), jnp.asarray(edge))
     settings = Settings(chains=CHAINS, iterations=4)
     how = {"target": TargetMarginal("uniform"), "settings": settings, "seed": 0, "watch": nothing_to_tell()}
     made = PathChains(path(), args, ends=(0.0, 0.0), **how)
@@ -84,10 +90,27 @@ def test_a_rise_along_single_orbits_is_no_mass() -> None:
     made = chains(1e-9, 10.0)
     theta = np.asarray(made.state.theta).copy()
 
-    def lone(theta: jax.Array, lam: jax.Array, share: jax.Array, place: jax.Array) -> jax.Array:
-        return log_q(theta, lam, share, place) + jnp.where(theta[0] * jnp.exp(-0.5 * lam) > 20.0, lam**2, 0.0)
+    def lone(theta: jax.Array, lam: jax.Array, *args: jax.Array) -> jax.Array:
+        return log_q(theta, lam, *args) + jnp.where(theta[0] * jnp.exp(-0.5 * lam) > 20.0, lam**2, 0.0)
 
     theta[3] = 30.0 * np.exp(0.5 * np.asarray(made.lam_of(made.state.a))[3])
     made.path = FunctionPath(lone)
     made.state = made.state._replace(theta=jnp.asarray(theta))
     assert check_beyond(*mass_beyond(made, exact_log_z(1e-9, 10.0))[:2]).passed
+
+
+def test_plus_infinity_beyond_the_interval_is_an_error_with_its_place() -> None:
+    """No chain ever comes there; the look does."""
+    found = chains(0.0, 0.0, edge=7.0)
+    with pytest.raises(InfiniteDensity, match=r"\+inf at the unconstrained point") as met:
+        mass_beyond(found, exact_log_z(0.0, 0.0))
+    assert met.value.theta[-1] > 7.0
+
+
+def test_plus_infinity_at_the_draws_of_the_bridge_is_one_as_well() -> None:
+    """Which come from the reference, and lie where no chain need have been."""
+    flat = np.zeros(CELLS + 1)
+    assert np.isfinite(_reference_ratios(chains(0.0, 0.0), flat, count=64)).all()
+    with pytest.raises(InfiniteDensity, match=r"\+inf at the unconstrained point") as met:
+        _reference_ratios(chains(0.0, 0.0, edge=2.0), flat, count=64)
+    assert met.value.theta[-1] > 2.0

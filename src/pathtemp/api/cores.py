@@ -54,11 +54,12 @@ def at_most(cores: Any) -> Iterator[None]:
 
 
 def kept_to_cores(function: Callable[P, T]) -> Callable[P, T]:
-    """A function whose argument ``cores`` holds for all that it does."""
+    """A function whose argument ``cores`` holds for all that it does, and no guard on transfers that JAX may have."""
 
     @wraps(function)
     def kept(*args: P.args, **kwargs: P.kwargs) -> T:
-        with at_most(kwargs.get("cores")):
+        # A guard is there to find transfers in the user's own programs; a run is made of them.
+        with at_most(kwargs.get("cores")), jax.transfer_guard("allow"):
             return function(*args, **kwargs)
 
     return kept

@@ -28,6 +28,7 @@ from pathtemp.model.inputs import check_density, check_repeatable, check_size, n
 from pathtemp.model.kinds import kind_of
 from pathtemp.model.model import Model
 from pathtemp.model.model import model as join
+from pathtemp.model.price import timed_again, told_of_waiting
 from pathtemp.paths.geometric import GeometricPath
 from pathtemp.paths.margin import Margin, MarginPath, margin_path
 from pathtemp.result.margin_fit import MarginFit
@@ -277,9 +278,11 @@ def _starts(model: Model, count: int, seed: int) -> FloatArray:
         raise InputError("model: it has one parameter alone, which has no margin; sample it with pt.temper")
     theta = starts(model, count=count, seed=seed)
     # The base may be one that pt.temper would have to find; it is not asked for its density.
-    energies = energies_of(GeometricPath(model.log_target, model.log_target), theta)[:, 1]
+    path = GeometricPath(model.log_target, model.log_target)
+    with told_of_waiting("target"):
+        energies = energies_of(path, theta)[:, 1]
     check_size("target", energies)
-    again = energies_of(GeometricPath(model.log_target, model.log_target), theta[:BLOCK])[:, 1]
+    again = timed_again("target", lambda: energies_of(path, theta[:BLOCK]))[:, 1]
     check_repeatable("target", energies[:BLOCK], again)
     usable = np.isfinite(energies)
     if not usable.any():

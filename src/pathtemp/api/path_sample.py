@@ -22,6 +22,7 @@ from pathtemp.errors import InputError
 from pathtemp.kernels.compilation import use_compilation_cache
 from pathtemp.model.inputs import why
 from pathtemp.model.kinds import kind_of
+from pathtemp.model.traced import traced_shape
 from pathtemp.paths.function import LogPath
 from pathtemp.result.fit import Fit
 from pathtemp.seeds import Stream, rng, seed_word
@@ -118,7 +119,9 @@ def check_path(log_q: Any, dim: int, interval: Any, args: tuple[Any, ...], targe
         raise InputError(f"target_marginal: expected one of {', '.join(MARGINALS)}, got {shown(target_marginal)}")
     point = jax.ShapeDtypeStruct((dim,), jnp.float64)
     try:
-        out = jax.eval_shape(log_q, point, jax.ShapeDtypeStruct((), jnp.float64), *args)
+        out = traced_shape("log_q", log_q, point, jax.ShapeDtypeStruct((), jnp.float64), *args)
+    except InputError:
+        raise
     except Exception as error:
         raise InputError(f"log_q: it fails on a point with {dim} coordinates ({why(error)})") from error
     if getattr(out, "shape", None) != () or out.dtype != jnp.float64:

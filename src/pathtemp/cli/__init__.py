@@ -34,12 +34,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
             warnings.showwarning = _show
             status: int = options.command(options)
     except (InputError, MissingExtraError, SamplingError, OSError) as error:
-        print(printable_lines(f"pathtemp: {as_options(str(error))}"), file=sys.stderr)
+        print(printable_lines(f"pathtemp: {as_options(_said(error))}"), file=sys.stderr)
         return FAILED
     except KeyboardInterrupt:
         print("pathtemp: interrupted before there was anything to show", file=sys.stderr)
         return INTERRUPTED
     return status
+
+
+def _said(error: Exception) -> str:
+    """An error in words: of the system's, what happened and to which file, without its number."""
+    if not isinstance(error, OSError) or error.strerror is None:
+        return str(error)
+    return error.strerror if error.filename is None else f"{error.filename}: {error.strerror}"
 
 
 def _show(message: Any, *_: Any, **__: Any) -> None:

@@ -23,7 +23,7 @@ import jax
 from pathtemp.engines.interrupts import Interrupts, Stopped
 from pathtemp.engines.progress import Progress
 from pathtemp.engines.protocol import Engine, Keep, Line, Schedule
-from pathtemp.errors import InputError, SamplingError
+from pathtemp.errors import InputError
 from pathtemp.io.persistent import persistent, restore, state_of
 from pathtemp.io.printable import printable
 from pathtemp.model.inputs import naming
@@ -115,9 +115,10 @@ class Driver:
 
     def extend(self, *, draws: int | None, budget: float | None) -> Fit:
         """Go on where the run stopped; the fit of all rounds together."""
-        self.plan_more(draws=draws, budget=budget)
-        self.max_seconds = float("inf")
-        return self._fit_after_rounds()
+        with jax.transfer_guard("allow"):
+            self.plan_more(draws=draws, budget=budget)
+            self.max_seconds = float("inf")
+            return self._fit_after_rounds()
 
     def plan_more(self, *, draws: int | None, budget: float | None) -> None:
         """Let the run go further than it was to."""
@@ -217,11 +218,9 @@ class Driver:
                 self._rounds()
         except Stopped:
             stopped = True
-        except jax.errors.JaxRuntimeError as error:
-            raise SamplingError(_failed(self._model.name, str(error), more)) from error
         finally:
             self.progress.finish()
-        with self.timed("verdict"):
+        with self.timed("verdict"), naming(self._model, more=more):
             fit = self.engine.fit(tuple(self.history))
         _tell_of_zeros(self._model.name, fit.diagnostics.rejected)
         seconds = dict(self.engine.seconds)
@@ -346,13 +345,6 @@ def _tell_of_zeros(name: str, rejected: Rejections) -> None:
             "%s: the log density was -inf at %d of %d points, %s; a base with the support of the target wastes less",
             *(printable(name), rejected.zero, rejected.evaluations, rejected.where_zero),
         )
-
-
-def _failed(name: str, said: str, more: str) -> str:
-    """A program that failed, in one sentence with the last line of what it said."""
-    line = [line.strip() for line in said.splitlines() if line.strip()][-1:] or ["no reason given"]
-    reason = printable(line[0])[:200]
-    return f"{printable(name)}: the run ended, as the model or what was compiled of it failed ({reason}){more}"
 
 
 def new_checkpoint(path: str | os.PathLike[str]) -> Path:

@@ -9,8 +9,9 @@ from types import TracebackType
 from typing import Protocol, Self
 
 from rich.console import Console
-from rich.progress import BarColumn, TaskID, TextColumn
+from rich.progress import BarColumn, ProgressColumn, Task, TaskID, TextColumn
 from rich.progress import Progress as Bar
+from rich.text import Text
 
 from pathtemp.api.arguments import shown
 from pathtemp.errors import InputError
@@ -61,6 +62,10 @@ class Silent:
         """Nothing."""
 
 
+LONGEST_COMPILING = 120.0
+"""Seconds that nothing takes to compile: where more pass, it is the densities that take them."""
+
+
 class TimeLeft:
     """Seconds left of a run, from the gradients and the seconds spent so far, those of compiling left out.
 
@@ -86,19 +91,30 @@ class TimeLeft:
         self._skip = False
 
     def skip(self) -> None:
-        """Do not count the time until the next call of :meth:`after`, nor its gradients."""
+        """Do not count the time until the next call of :meth:`after`, nor its gradients, where it may be compiling."""
         self._skip = True
 
     def after(self, gradients: int) -> float | None:
         """Seconds left after so many gradients; None while it cannot be said."""
         now = self._clock()
-        if not self._skip:
+        if not self._skip or now - self._last > LONGEST_COMPILING:
             self._seconds += now - self._last
             self._counted += gradients - self._gradients
         self._last, self._gradients, self._skip = now, gradients, False
         if self._counted <= 0:
             return None
         return max(0, self._budget - gradients) * self._seconds / self._counted
+
+
+class _Clock(ProgressColumn):
+    """The time left, which runs down between rounds however long one takes; before it is known, the time so far."""
+
+    def render(self, task: Task) -> Text:
+        """As the display draws it, some times a second."""
+        end, now = task.fields["end"], task.get_time()
+        if end is None:
+            return Text(f"{duration(task.elapsed or 0.0)} so far")
+        return Text(f"{duration(max(0.0, end - now))} left")
 
 
 class RichProgress:
@@ -136,11 +152,11 @@ class RichProgress:
             TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=20),
             TextColumn("{task.percentage:>3.0f}%", markup=False),
-            TextColumn("{task.fields[left]}", markup=False),
+            _Clock(),
             TextColumn("{task.fields[state]}", markup=False),
             console=self._console,
         )
-        self._task = self._bar.add_task("start", total=max(budget, 1), state="", left="")
+        self._task = self._bar.add_task("start", total=max(budget, 1), state="", end=None)
         self._bar.start()
 
     def compile(self, name: str) -> None:
@@ -179,8 +195,8 @@ class RichProgress:
     def _show(self, description: str, gradients: int, state: str) -> None:
         seconds = self._left.after(gradients)
         if self._bar is not None:
-            left = "" if seconds is None else f"{duration(seconds)} left"
-            self._bar.update(self._task, description=description, completed=gradients, left=left, state=state)
+            end = None if seconds is None else self._bar.get_time() + seconds
+            self._bar.update(self._task, description=description, completed=gradients, end=end, state=state)
 
 
 def duration(seconds: float) -> str:

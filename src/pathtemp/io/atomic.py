@@ -55,6 +55,16 @@ def write_whole(place: Path, content: bytes | memoryview, *, before: Path | None
     _sync_folder(place.parent)
 
 
+def write_new(caller: str, place: Path, content: bytes) -> None:
+    """Write what a user asked ``caller`` for; OSError with a sentence where it cannot be written."""
+    try:
+        write_whole(place, content)
+    except OSError as error:
+        shown = printable(str(place))
+        reason = f"{caller}: could not write {shown}, which is as it was before ({error.strerror or error})"
+        raise OSError(error.errno, reason) from error
+
+
 def _keep(place: Path, before: Path) -> None:
     """Give the file a second name, in place of what had it; where the system has no links, its only name."""
     link = before.with_name(f".pathtemp-{uuid.uuid4().hex}.tmp")

@@ -13,7 +13,7 @@ import xarray as xr
 
 from pathtemp.api.given import as_model, check_given
 from pathtemp.errors import InputError
-from pathtemp.io.atomic import new_file, write_whole
+from pathtemp.io.atomic import new_file, write_new
 from pathtemp.io.codec import decode, encode
 from pathtemp.io.escape import escape, unescape_names
 from pathtemp.io.printable import printable
@@ -42,12 +42,7 @@ def save(fit: Fit, path: str | os.PathLike[str]) -> None:
     The file appears whole or not at all: it is written beside its place, synced, then moved there.
     """
     place = new_file("save", path)
-    content = _content(fit)
-    try:
-        write_whole(place, content)
-    except OSError as error:
-        reason = f"save: could not write {place}, which is as it was before ({error.strerror})"
-        raise OSError(error.errno, reason) from error
+    write_new("save", place, _content(fit))
 
 
 def load(path: str | os.PathLike[str], *, model: Any = None) -> Fit:

@@ -19,6 +19,7 @@ import numpy as np
 from pathtemp.api.environment import check_environment
 from pathtemp.errors import InputError
 from pathtemp.io.private import private_folder
+from pathtemp.kernels.waiting import aside, calls_outside, patiently
 
 log = logging.getLogger("pathtemp.kernels.compilation")
 
@@ -74,14 +75,15 @@ class _Order:
 
 
 class _Lowered(NamedTuple):
-    """A program that is not compiled yet, and what it takes before all other arguments: its data, if it has any."""
+    """A program that is not compiled yet, how it is run, and what it takes first of all: its data, if it has any."""
 
+    run: Callable[..., Any]
     data: tuple[()] | tuple[list[jax.Array]]
     program: jax.stages.Lowered
 
     def compile(self, options: dict[str, str | bool]) -> Callable[..., Any]:
         """The program, which has its data."""
-        return partial(self.program.compile(options), *self.data)
+        return partial(self.run, self.program.compile(options), *self.data)
 
 
 def compiled_once(
@@ -167,10 +169,10 @@ def _lowered(function: Callable[..., Any], arguments: tuple[Any, ...], donate: t
     data of the same shape from using what the cache on disk has.
     """
     traced = jax.jit(function, donate_argnums=donate).trace(*arguments)
-    constants = traced.jaxpr.consts
+    run, constants = aside if calls_outside(traced.jaxpr.jaxpr) else patiently, traced.jaxpr.consts
     is_data = [np.size(constant) >= LEAST_DATA for constant in constants]
     if not any(is_data):
-        return _Lowered((), traced.lower())
+        return _Lowered(run, (), traced.lower())
     data = [jax.device_put(constant) for constant, taken in zip(constants, is_data, strict=True) if taken]
     structure = jax.tree.structure(traced.out_info)
 
@@ -181,7 +183,7 @@ def _lowered(function: Callable[..., Any], arguments: tuple[Any, ...], donate: t
         return jax.tree.unflatten(structure, jax.core.eval_jaxpr(traced.jaxpr.jaxpr, filled, *flat))
 
     shifted = tuple(index + 1 for index in donate)
-    return _Lowered((data,), jax.jit(with_data, donate_argnums=shifted).lower(data, *arguments))
+    return _Lowered(run, (data,), jax.jit(with_data, donate_argnums=shifted).lower(data, *arguments))
 
 
 def _options(quick: bool) -> dict[str, str | bool]:

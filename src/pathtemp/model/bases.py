@@ -119,7 +119,7 @@ def normal(loc: Any = 0.0, scale: Any = 1.0, *, shape: tuple[int, ...] | int | N
     >>> normal(0.0, 5.0, shape=(1,)).sample(jax.random.key(0)).shape
     (1,)
     """
-    loc, scale = (jnp.asarray(finite_array(name, x)) for name, x in (("loc", loc), ("scale", scale)))
+    loc, scale = (jax.device_put(finite_array(name, x)) for name, x in (("loc", loc), ("scale", scale)))
     if not np.all(np.asarray(scale) > 0):
         raise InputError(f"scale: it must be positive, and is {shown(np.asarray(scale).tolist())}")
     wanted = None if shape is None else _shape("shape", shape)

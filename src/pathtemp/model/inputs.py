@@ -10,11 +10,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from pathtemp._types import FloatArray, LogDensity
-from pathtemp.errors import InfiniteDensity, InputError
+from pathtemp.errors import InfiniteDensity, InputError, ProgramFailed
 from pathtemp.io.printable import printable
 from pathtemp.model.bases import Automatic
 from pathtemp.model.evaluate import BLOCK, energies_of, exact_draws, values_of
 from pathtemp.model.model import Model
+from pathtemp.model.price import timed_again, told_of_waiting
+from pathtemp.model.traced import traced_shape
 from pathtemp.paths.geometric import GeometricPath
 from pathtemp.result.draws import draws_dataset
 from pathtemp.seeds import Draws, Stream, rng
@@ -57,7 +59,7 @@ def why(error: Exception) -> str:
 def check_density(name: str, log_prob: LogDensity, dim: int) -> None:
     """Raise unless ``log_prob`` maps a float64 vector (dim,) to a float64 scalar."""
     try:
-        out = jax.eval_shape(log_prob, jax.ShapeDtypeStruct((dim,), jnp.float64))
+        out = traced_shape(name, log_prob, jax.ShapeDtypeStruct((dim,), jnp.float64))
     except InputError:
         raise
     except Exception as error:
@@ -77,9 +79,11 @@ def check_density(name: str, log_prob: LogDensity, dim: int) -> None:
 
 @contextmanager
 def naming(model: Model, *, more: str = "") -> Iterator[None]:
-    """Let a log density of +inf be told with the names and the scale of the model's parameters."""
+    """Let +inf be told with the names and the scale of the model's parameters, and a failure with the model's name."""
     try:
         yield
+    except ProgramFailed as failed:
+        raise ProgramFailed(failed.reason, printable(model.name), more) from failed.__cause__
     except InfiniteDensity as met:
         words = in_words(model, met.theta, met.lam)
         raise InfiniteDensity(met.theta, met.values, words, more, lam=met.lam) from None
@@ -164,7 +168,8 @@ def check_model(model: Model, theta: FloatArray) -> FloatArray:
 
 
 def _checked(model: Model, theta: FloatArray, path: GeometricPath) -> FloatArray:
-    energies = energies_of(path, theta)
+    with told_of_waiting("target"):
+        energies = energies_of(path, theta)
     exact = model.sample_base is not None
     base_ok, target_ok = np.isfinite(energies[:, 0]), np.isfinite(energies[:, 1])
     where = "its own draws" if exact else "standard normal starts"
@@ -180,7 +185,8 @@ def _checked(model: Model, theta: FloatArray, path: GeometricPath) -> FloatArray
         )
     check_size("base", energies[:, 0])
     check_size("target", energies[:, 1])
-    check_repeatable("target", energies[:BLOCK], energies_of(path, theta[:BLOCK]))
+    again = timed_again("target", lambda: energies_of(path, theta[:BLOCK]))
+    check_repeatable("target", energies[:BLOCK], again)
     # Names, dims and coords that do not fit are found now, not when the draws are there.
     draws_dataset(model, theta[None, np.flatnonzero(target_ok)[:1]])
     if not exact:

@@ -8,7 +8,7 @@ import os
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
-from pathtemp.io.atomic import new_file, write_whole
+from pathtemp.io.atomic import new_file, write_new
 from pathtemp.report import sections
 from pathtemp.report.figures import figures
 from pathtemp.report.markup import h, rows, text
@@ -50,7 +50,7 @@ def page(fit: Fit) -> str:
 def write_report(fit: Fit, path: str | os.PathLike[str]) -> None:
     """Write the page to ``path``, whole or not at all."""
     place = new_file("report", path)
-    write_whole(place, page(fit).encode())
+    write_new("report", place, page(fit).encode())
 
 
 def small(fit: Fit) -> str:

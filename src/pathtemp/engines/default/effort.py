@@ -52,6 +52,9 @@ LIGHT_ORBIT = 2
 TIMINGS = 5
 """Blocks of evaluations that are timed at most."""
 
+CERTAIN = 20.0
+"""How many times dearer than dear a density must seem for one timing to be enough: no machine is so busy."""
+
 
 def work_of(settings: Settings) -> Work:
     """What a run with these settings does: the full work, where nothing else is said."""
@@ -77,7 +80,7 @@ def effort_for(path: GeometricPath, theta: FloatArray) -> str:
     price = np.inf
     for _ in range(TIMINGS):
         price = min(price, _seconds(path, block) / BLOCK)
-        if price <= CHEAP:
+        if price <= CHEAP or price > CERTAIN * DEAR:
             break
     return "light" if price > DEAR else "thorough" if price <= CHEAP else "full"
 

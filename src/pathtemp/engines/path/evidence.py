@@ -20,7 +20,9 @@ from pathtemp.engines.path.chains import PathChains
 from pathtemp.engines.path.estimates import groups_of, jackknife
 from pathtemp.kernels.compilation import compiled_once
 from pathtemp.kernels.path_rounds import HALF_LOG_2PI, PathParameters
+from pathtemp.kernels.rejected import Rejected, code_of, point_of
 from pathtemp.paths.function import FunctionPath
+from pathtemp.paths.geometric import as_energies
 from pathtemp.result.fit import LogEvidence
 from pathtemp.result.run import Counts
 from pathtemp.seeds import KeyStream, stream_key
@@ -123,16 +125,23 @@ def _log_integral(log_p: FloatArray) -> float:
 
 
 def _reference_ratios(chains: PathChains, log_reference: FloatArray, *, count: int) -> FloatArray:
-    """Log q |F| / normal(z) - log p at draws of normal(z) x p(s), about ``count``, in batches of one round."""
+    """Log q |F| / normal(z) - log p at draws of normal(z) x p(s), about ``count``, in batches of one round.
+
+    These draws lie where no chain need have been, so that q is watched here as well: +inf is an error.
+    """
     batch = chains.settings.chains * chains.settings.iterations
     arguments = (chains.parameters, jnp.asarray(log_reference))
     word = np.uint32(chains.seed % 2**32)
     program, _ = compiled_once(_batch, (chains.path, batch), (word, np.uint32(0), *arguments))
-    batches = max(1, count // batch)
-    return np.concatenate([np.asarray(program(word, np.uint32(number), *arguments)) for number in range(batches)])
+    ratios = []
+    for number in range(max(1, count // batch)):
+        ratio, rejected = program(word, np.uint32(number), *arguments)
+        chains.watch.met(rejected, None, batch)
+        ratios.append(np.asarray(ratio))
+    return np.concatenate(ratios)
 
 
-def _batch(path: FunctionPath, count: int) -> Callable[[Array, Array, PathParameters, Array], Array]:
+def _batch(path: FunctionPath, count: int) -> Callable[[Array, Array, PathParameters, Array], tuple[Array, Rejected]]:
     def position(u: Array, log_p: Array) -> tuple[Array, Array]:
         """A draw of the log-linear density from a uniform, and log p there."""
         cells = log_p.shape[0] - 1
@@ -147,16 +156,19 @@ def _batch(path: FunctionPath, count: int) -> Callable[[Array, Array, PathParame
         x = jnp.where(flat[cell], share, jnp.log1p(share * jnp.expm1(steep)) / steep)
         return (cell + x) / cells, log_p[cell] + x * rise[cell]
 
-    def one(key: Array, parameters: PathParameters, log_p: Array) -> Array:
+    def one(key: Array, parameters: PathParameters, log_p: Array) -> tuple[Array, Rejected]:
         for_z, for_s = jax.random.split(key)
         s, log_reference = position(jax.random.uniform(for_s), log_p)
         chart = parameters.transport.at(s)
         z = jax.random.normal(for_z, chart.location.shape)
-        log_q = path.log_density(chart.forward(z), parameters.lam(s), parameters.args)
-        return log_q + chart.log_det() + 0.5 * z @ z + z.shape[0] * HALF_LOG_2PI - log_reference
+        theta, lam = chart.forward(z), parameters.lam(s)
+        value = path.value(theta, lam, parameters.args)
+        ratio = as_energies(value) + chart.log_det() + 0.5 * z @ z + z.shape[0] * HALF_LOG_2PI - log_reference
+        return ratio, Rejected(code_of(value[None]), jnp.append(theta, lam))
 
-    def draws(seed: Array, number: Array, parameters: PathParameters, log_p: Array) -> Array:
+    def draws(seed: Array, number: Array, parameters: PathParameters, log_p: Array) -> tuple[Array, Rejected]:
         key = jax.random.fold_in(stream_key(seed, KeyStream.BRIDGE), number)
-        return jax.vmap(one, (0, None, None))(jax.random.split(key, count), parameters, log_p)
+        ratio, met = jax.vmap(one, (0, None, None))(jax.random.split(key, count), parameters, log_p)
+        return ratio, Rejected(met.code[None], point_of(met)[None])
 
     return draws

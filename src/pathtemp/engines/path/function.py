@@ -26,6 +26,7 @@ from pathtemp.model.blocks import in_blocks
 from pathtemp.model.inputs import check_repeatable
 from pathtemp.model.layout import Layout
 from pathtemp.model.model import Model
+from pathtemp.model.price import timed_again, told_of_waiting
 from pathtemp.paths.function import FunctionPath, LogPath
 from pathtemp.paths.links import BASE_END, TARGET_START
 from pathtemp.result.curve import LogZ
@@ -97,8 +98,10 @@ class FunctionEngine(PathEngine):
 
     def _check_starts(self, lam: FloatArray) -> None:
         """Raise where log q is +inf at a start, or has no density at any."""
-        values = self.chains.values(self._starts, lam)
-        check_repeatable("log_q", values, self.chains.values(self._starts, lam))
+        with told_of_waiting("log_q"):
+            values = self.chains.values(self._starts, lam)
+        again = timed_again("log_q", lambda: self.chains.values(self._starts, lam), count=len(lam))
+        check_repeatable("log_q", values, again)
         code = code_of(jnp.asarray(values)[:, None])[:, None]
         met = Rejected(code, jnp.column_stack([self._starts, lam]))
         self.chains.met(met, lam[:, None], len(lam))

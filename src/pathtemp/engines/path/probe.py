@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from scipy.special import logsumexp
 
@@ -12,8 +14,10 @@ from pathtemp._types import Array, FloatArray
 from pathtemp.engines.path.chains import PathChains
 from pathtemp.engines.path.transport import NODES, to_z
 from pathtemp.kernels.compilation import compiled_once
+from pathtemp.kernels.rejected import Rejected, code_of, point_of
 from pathtemp.kernels.triangular import TriangularTransport
 from pathtemp.paths.function import FunctionPath
+from pathtemp.paths.geometric import as_energies
 from pathtemp.result.run import Counts
 
 PLACES = 32
@@ -35,7 +39,9 @@ def mass_beyond(chains: PathChains, log_z: FloatArray) -> tuple[float, float, Co
         lam = np.linspace(start, start + width, PLACES + 1)
         transport = chains.chart.at(np.linspace(start, start + width, NODES)).transport()
         arguments = (transport, lam, np.linspace(0.0, 1.0, PLACES + 1), z, chains.args)
-        log_q = np.asarray(compiled_once(_along, (chains.path,), arguments)[0](*arguments))
+        on_device, rejected = compiled_once(_along, (chains.path,), arguments)[0](*arguments)
+        log_q = np.asarray(on_device)
+        chains.watch.met(rejected, None, log_q.size)
         counts = counts + Counts(0, log_q.size)
         # The ratio of the densities at two places of one orbit, averaged over the law at the first, is that of the z's.
         here = log_q[:, [at_edge]]
@@ -49,10 +55,19 @@ def mass_beyond(chains: PathChains, log_z: FloatArray) -> tuple[float, float, Co
     return float(np.exp(min(worst, 50.0))), where, counts
 
 
-def _along(path: FunctionPath) -> Callable[[TriangularTransport, Array, Array, Array, tuple[Array, ...]], Array]:
-    def at(transport: TriangularTransport, lam: Array, s: Array, z: Array, args: tuple[Array, ...]) -> Array:
+def _along(path: FunctionPath) -> Callable[..., tuple[Array, Rejected]]:
+    def at(
+        transport: TriangularTransport, lam: Array, s: Array, z: Array, args: tuple[Array, ...]
+    ) -> tuple[Array, Rejected]:
         chart = transport.at(s)
-        return path.log_density(chart.forward(z), lam, args) + chart.log_det()
+        theta = chart.forward(z)
+        value = path.value(theta, lam, args)
+        return as_energies(value) + chart.log_det(), Rejected(code_of(value[None]), jnp.append(theta, lam))
 
     over_places = jax.vmap(at, (None, 0, 0, None, None))
-    return jax.vmap(over_places, (None, None, None, 0, None))
+
+    def over_orbits(*arguments: Any) -> tuple[Array, Rejected]:
+        log_q, met = jax.vmap(over_places, (None, None, None, 0, None))(*arguments)
+        return log_q, met._replace(point=jax.vmap(point_of)(met))
+
+    return over_orbits
