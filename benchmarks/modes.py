@@ -22,6 +22,7 @@ from benchmarks.measure import Row, column, facts, flat_draws, markdown, shares,
 from benchmarks.parallel import spread
 from pathtemp import testing
 from pathtemp._types import FloatArray
+from pathtemp.plots.style import BETWEEN, DASHES, RC, TARGET
 
 GROWTH_DIMS = (10, 30, 100, 300)
 
@@ -223,26 +224,30 @@ def _growth_lines(dims: FloatArray, gradients: FloatArray) -> list[list[str]]:
 
 
 def plot(path: Path, power: float, dims: FloatArray, gradients: FloatArray) -> None:
-    """Gradients against dimension, with the fitted power."""
-    from matplotlib import rc_context
+    """Gradients against dimension, with the fitted power: for light pages, and beside it, "-dark", for dark ones."""
+    from matplotlib import rc_context, style
+
+    for name, place in (("default", path), ("dark_background", path.with_stem(f"{path.stem}-dark"))):
+        with style.context(name), rc_context(RC):
+            _plot(place, power, dims, gradients)
+
+
+def _plot(path: Path, power: float, dims: FloatArray, gradients: FloatArray) -> None:
     from matplotlib.figure import Figure
     from matplotlib.ticker import NullLocator
 
-    from pathtemp.plots.style import BETWEEN, DASHES, RC, TARGET
-
-    with rc_context(RC):
-        figure = Figure(figsize=(4.6, 3.4), layout="constrained")
-        axes = figure.add_subplot(xlabel="dimension", ylabel="gradient evaluations", xscale="log", yscale="log")
-        axes.plot(dims, gradients, "o-", color=TARGET, label=f"measured, as dim^{power:.2f}")
-        bound = gradients[0] * (dims / dims[0]) ** 0.75
-        axes.plot(dims, bound, color=BETWEEN, linestyle=DASHES, label="for comparison, as dim^0.75")
-        axes.legend(loc="upper left")
-        ticks = np.array([5e4, 1e5, 2e5, 4e5])
-        axes.set_xticks(dims, [f"{dim:.0f}" for dim in dims])
-        axes.set_yticks(ticks, [f"{tick:,.0f}" for tick in ticks])
-        for axis in (axes.xaxis, axes.yaxis):
-            axis.set_minor_locator(NullLocator())
-        figure.savefig(path, dpi=110)
+    figure = Figure(figsize=(4.6, 3.4), layout="constrained")
+    axes = figure.add_subplot(xlabel="dimension", ylabel="gradient evaluations", xscale="log", yscale="log")
+    axes.plot(dims, gradients, "o-", color=TARGET, label=f"measured, as dim^{power:.2f}")
+    bound = gradients[0] * (dims / dims[0]) ** 0.75
+    axes.plot(dims, bound, color=BETWEEN, linestyle=DASHES, label="for comparison, as dim^0.75")
+    axes.legend(loc="upper left")
+    ticks = np.array([5e4, 1e5, 2e5, 4e5])
+    axes.set_xticks(dims, [f"{dim:.0f}" for dim in dims])
+    axes.set_yticks(ticks, [f"{tick:,.0f}" for tick in ticks])
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_minor_locator(NullLocator())
+    figure.savefig(path, dpi=110)
 
 
 def main() -> None:

@@ -1,14 +1,16 @@
-"""Every figure of docs/plots.md, for light pages and for dark ones.
+"""Every figure of the documentation but those of benchmarks, for light pages and for dark ones.
 
 python examples/gallery.py [FOLDER]    # docs/figures where none is given
 """
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import jax.numpy as jnp
 import matplotlib as mpl
@@ -17,8 +19,10 @@ from jax import Array
 from matplotlib.figure import Figure
 
 import pathtemp as pt
+from pathtemp import demo
 
 DPI = 110
+ROOT = Path(__file__).parents[1]
 
 
 def three_modes(v: dict[str, Array]) -> Array:
@@ -41,7 +45,16 @@ def fits() -> dict[str, pt.Fit]:
         "broad": pt.temper(target=three_modes, base=base, budget=60_000, modes="off", seed=2, progress=False),
         "schools": pt.temper(schools, budget=60_000, **quiet),
         "margin": pt.divide_and_conquer(schools, margin="tau", budget=100_000, **quiet),
+        "demo": pt.temper(pt.testing.cauchy_pair().model, **quiet),
     }
+
+
+def galaxies() -> dict[str, Any]:
+    """What the code of docs/analysis.md leaves, up to its figures."""
+    text = (ROOT / "docs" / "analysis.md").read_text().partition("## Figures")[0]
+    names: dict[str, Any] = {}
+    exec("\n".join(re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)), names)
+    return names
 
 
 def panel(name: str, fit: pt.Fit) -> Figure:
@@ -53,7 +66,9 @@ def figures(fit: dict[str, pt.Fit]) -> dict[str, Callable[[], Figure]]:
     """What makes each figure, by the name of its file."""
     pair, three, schools, plots = fit["pair"], fit["three"], fit["schools"], pt.plots
     made: dict[str, Callable[[], Figure]] = {
+        "cauchy": lambda: demo.figure(fit["demo"], pt.testing.cauchy_pair()),
         "plot": pair.plot,
+        "plot_modes": three.plot,
         "diagnose": lambda: plots.diagnose(pair),
         "margin": fit["margin"].plot,
         "pairs": lambda: plots.pairs(three),
@@ -72,18 +87,27 @@ def figures(fit: dict[str, pt.Fit]) -> dict[str, Callable[[], Figure]]:
     return made
 
 
+def galaxy_figures(names: dict[str, Any]) -> dict[str, Callable[[], Figure]]:
+    """The figures of docs/analysis.md."""
+    return {
+        "galaxy-plot": names["two"].plot,
+        "galaxy-modes": lambda: pt.plots.modes(names["two"], var=("mu[0]", "mu[1]")).figure,
+        "galaxy-comparison": lambda: pt.plots.comparison(names["table"]).figure,
+    }
+
+
 def main(folder: Path) -> None:
     """Draw them all, twice."""
     mpl.use("Agg")
     folder.mkdir(parents=True, exist_ok=True)
-    run = fits()
+    run, galaxy = fits(), galaxies()
     for style, suffix in (("default", ""), ("dark_background", "-dark")):
         with plt.style.context(style):
-            for name, make in figures(run).items():
+            for name, make in (figures(run) | galaxy_figures(galaxy)).items():
                 figure = make()
                 figure.savefig(folder / f"{name}{suffix}.png", dpi=DPI)
                 plt.close(figure)
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parents[1] / "docs" / "figures")
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "docs" / "figures")

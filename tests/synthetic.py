@@ -15,7 +15,7 @@ from pathtemp.model.transforms import Positive
 from pathtemp.paths.links import CubicLink
 from pathtemp.result.curve import LogZ
 from pathtemp.result.fit import Fit
-from pathtemp.result.run import Check, Counts, Diagnostics, RoundRecord, Run
+from pathtemp.result.run import Check, Counts, Diagnostics, PathPoints, RoundRecord, Run
 from pathtemp.settings import Settings
 from pathtemp.testing import Problem, cauchy_pair
 
@@ -98,6 +98,7 @@ def run_of(
         counts=Counts(50_000, 120_000),
         seconds={"compile": 2.5, "anneal": 0.25, "sample": 1.0},
         theta0=theta[:, 0].reshape(a.shape),
+        points=PathPoints(theta, a.ravel(), lam.ravel()),
     )
 
 

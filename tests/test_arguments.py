@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import matplotlib as mpl
 import numpy as np
+import numpyro.distributions as dist
 import pytest
 from synthetic import cauchy_fit, fit_of, odd_model
 
@@ -164,6 +165,11 @@ RUNS: Cases = [
     *[("model", margin(model=x)) for x in (cauchy_fit(), np.zeros(2), {"a": 1})],
     *[(name, margin(**{name: 3})) for name in ("draws", "modes", "islands", "max_seconds", "buget", "tune")],
     ("data", margin(data={})),
+    ("target", margin(target=good)),
+    ("base", lambda: pt.divide_and_conquer(target=good, margin="tau")),
+    ("model", lambda: pt.divide_and_conquer(margin="tau")),
+    ("model", lambda: pt.temper(good, BASE)),
+    ("model", lambda: pt.temper(dist.Normal(0.0, 1.0))),
     ("base", margin(base=BASE)),
     ("model", lambda: pt.divide_and_conquer(MODEL, 3, margin="tau")),
     ("chains", lambda: pt.divide_and_conquer(MODEL, margin="tau", chains=1)),
@@ -263,6 +269,8 @@ PLOTS: Cases = [
     *[("var", lambda x=x: pt.plots.tails(cauchy_fit(), var=x)) for x in (3, "nope")],
     ("exact", lambda: pt.plots.log_z(cauchy_fit(), exact=3)),  # type: ignore[arg-type]
     ("exact", lambda: pt.plots.history(cauchy_fit(), exact="x")),  # type: ignore[arg-type]
+    ("var", lambda: pt.plots.joint_path(cauchy_fit(), var="nope")),
+    ("plot", lambda: cauchy_fit().plot(colour="red")),
 ]
 
 ESTIMATORS: Cases = [

@@ -15,6 +15,7 @@ import xarray as xr
 from synthetic import cauchy_fit, diagnostics, fit_of, odd_model
 
 import pathtemp as pt
+from pathtemp.model.inputs import nan_in_data
 from pathtemp.model.layout import Layout
 from pathtemp.model.model import AboutBase, Model, Pointwise, Predictive
 from pathtemp.result import arviz
@@ -193,3 +194,22 @@ def test_nan_in_the_data_is_told_with_its_place() -> None:
         pt.temper(model, progress=False)
     with pytest.raises(pt.InputError, match=r"^target: the log density is NaN at all"):
         pt.temper(replace(model, data={}), progress=False)
+
+
+def test_infinity_in_the_data_is_told_with_its_place() -> None:
+    data = {"observed_data": xr.Dataset({"y": ("i", [1.0, np.inf])})}
+    assert nan_in_data(replace(odd_model(), data=data), infinite=True) == (
+        "'y' has infinity at 1 of 2 places, the first at 1"
+    )
+
+
+def test_a_run_keeps_draws_along_its_path_by_name() -> None:
+    """Each is a point of the path, with the a and lam that it had."""
+    fit = tempered.fit()
+    at, lam = fit.path["point_a"].values, fit.path["point_lam"].values
+    # The run is short, so that every iteration is in the path, and a tells them apart.
+    path = {
+        a: (lam, x) for a, lam, x in zip(*(fit.path[k].values.ravel() for k in ("a", "lam", "theta0")), strict=True)
+    }
+    assert [path[a] for a in at] == list(zip(lam, fit.path_draws["theta"].values[0, :, 0], strict=True))
+    assert {0.0, 1.0} <= set(lam)

@@ -58,7 +58,7 @@ def test_the_arviz_tree_has_its_groups_and_can_be_summarised(fit):
     from arviz_stats import rhat
 
     tree = fit.to_datatree()
-    assert set(tree.children) == {"posterior", "base", "sample_stats", "path"}
+    assert set(tree.children) == {"posterior", "base", "sample_stats", "path", "path_draws"}
     xr.testing.assert_identical(tree["posterior"].to_dataset(), fit.posterior)
     xr.testing.assert_identical(tree["base"].to_dataset(), fit.base)
     assert tree.attrs["inference_library"] == "pathtemp"

@@ -21,7 +21,7 @@ from synthetic import fit_of, odd_model
 
 import pathtemp as pt
 from pathtemp.cli import main
-from pathtemp.engines.paper.engine import PaperPlan
+from pathtemp.engines.paper.plan import PaperPlan
 from pathtemp.io import checkpoint as checkpoint_file
 from pathtemp.io.codec import decode
 from pathtemp.report.page import page

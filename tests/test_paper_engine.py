@@ -12,7 +12,8 @@ from tempered import assert_mean, easy, first_that
 
 from pathtemp.engines.driver import carry_out
 from pathtemp.engines.paper import engine as paper
-from pathtemp.engines.paper.engine import PaperEngine, PaperPlan
+from pathtemp.engines.paper.engine import PaperEngine
+from pathtemp.engines.paper.plan import PaperPlan
 from pathtemp.engines.progress import Progress, Silent
 from pathtemp.errors import InputError
 from pathtemp.model.model import Model

@@ -134,8 +134,8 @@ def test_the_joint_path_shows_theta_where_it_was_kept_and_delta_otherwise(fit):
     ax = plots.joint_path(fit, label="θ")
     assert ax.get_ylabel() == "θ"
     points = np.concatenate([line.get_ydata() for line in ax.lines])
-    assert set(points) <= set(fit.path["theta0"].values.ravel())
-    without = dataclasses.replace(fit, path=fit.path.drop_vars("theta0"))
+    assert set(points) <= set(fit.path_draws["theta"].values.ravel())
+    without = dataclasses.replace(fit, path_draws=xr.Dataset())
     ax = plots.joint_path(without, label="θ")
     assert ax.get_ylabel() == "log target − log base"
     assert set(np.concatenate([line.get_ydata() for line in ax.lines])) <= set(fit.path["delta"].values.ravel())
@@ -146,7 +146,11 @@ def test_the_joint_path_is_coloured_by_its_ends_and_thinned(fit):
     assert len(between.get_xdata()) + len(base.get_xdata()) + len(target.get_xdata()) == fit.path["a"].size
     assert np.all(np.abs(base.get_xdata() - 1.0) >= 0.9 - 1e-12)
     assert np.all(np.abs(target.get_xdata() - 1.0) <= 0.2 + 1e-12)
-    many = dataclasses.replace(fit, path=xr.concat([fit.path] * 10, "chain"))
+    path, draws = (
+        x.isel({along: np.tile(np.arange(x.sizes[along]), 10)})
+        for x, along in ((fit.path, "point"), (fit.path_draws, "draw"))
+    )
+    many = dataclasses.replace(fit, path=path, path_draws=draws)
     assert 2000 < sum(len(line.get_xdata()) for line in plots.joint_path(many).lines) <= 4000
 
 
@@ -303,16 +307,15 @@ def two_variables(fit: Fit) -> Fit:
     names = {"noise": noise}
     centre = {"noise": np.zeros(2), "theta": np.array([[-10.0], [10.0]])}
     modes = dataclasses.replace(with_modes(fit).modes, centre=centre)
-    base = xr.Dataset(names | dict(fit.base.data_vars)) if fit.base.sizes == fit.posterior.sizes else fit.base
-    return dataclasses.replace(
-        fit, posterior=xr.Dataset(names | dict(fit.posterior.data_vars)), base=base, modes=modes, model=None
-    )
+    posterior, base = (xr.Dataset(names | dict(x.data_vars)) for x in (fit.posterior, fit.base))
+    along = xr.zeros_like(fit.path_draws["theta"].isel(theta_dim_0=0, drop=True))
+    path_draws = xr.Dataset({"noise": along} | dict(fit.path_draws.data_vars))
+    return dataclasses.replace(fit, posterior=posterior, base=base, path_draws=path_draws, modes=modes, model=None)
 
 
 def test_the_variable_that_separates_the_modes_is_shown(fit):
     assert chosen(fit, 1) == ["theta[0]"]
     pair = two_variables(fit)
-    pair = dataclasses.replace(pair, base=pair.posterior)
     assert chosen(pair, 2) == ["theta[0]", "noise"]
     twin = pair.posterior.assign(twin=1.0 - pair.posterior["theta"].isel(theta_dim_0=0, drop=True))
     centre = {**pair.modes.centre, "twin": np.array([11.0, -9.0])}
@@ -320,14 +323,24 @@ def test_the_variable_that_separates_the_modes_is_shown(fit):
     assert chosen(both, 3) == ["theta[0]", "noise", "twin"]
     assert plots.target_draws(pair).get_xlabel() == "theta[0]"
     assert [ax.get_xlabel() for ax in plots.plot(pair).axes[:2]] == ["theta[0]", "theta[0]"]
-    assert "modes differ in theta[0]" in plots.joint_path(pair).get_title("right")
+    path = plots.joint_path(pair)
+    assert path.get_ylabel() == "theta[0]"
+    drawn = np.concatenate([line.get_ydata() for line in path.lines])
+    assert set(drawn) <= set(fit.path_draws["theta"].values.ravel())
+    assert (
+        plots.joint_path(pair, var="noise").get_ylabel()
+        == plots.plot(pair, var="noise").axes[2].get_ylabel()
+        == "noise"
+    )
+    assert [ax.get_xlabel() for ax in plots.marginals(pair).axes[::2]] == ["theta[0]", "noise"]
 
 
 def test_the_base_panel_says_where_the_path_starts_from(fit):
     assert plots.base_draws(fit).get_title("left") == "Base draws (λ = 0)"
-    mixed = plots.base_draws(with_modes(fit))
-    assert mixed.get_title("left") == "Base as given"
-    assert "mixture" in mixed.get_title("right")
+    for var in ("theta[0]", "noise"):
+        mixed = plots.base_draws(two_variables(fit), var=var)
+        words = [text.get_text() for text in mixed.get_legend().get_texts()]
+        assert words == ["base as given", "mixture that the path starts from"]
 
 
 def test_history_cuts_no_bar_without_saying_so(fit):

@@ -93,7 +93,7 @@ def test_odd_numbers_come_back_to_the_last_bit(tmp_path):
 def test_a_loaded_fit_can_be_used_and_saved_again(saved, tmp_path):
     fit = load(saved)
     assert str(fit.summary()) == str(cauchy_fit().summary())
-    assert set(fit.to_datatree().children) == {"posterior", "base", "sample_stats", "path"}
+    assert set(fit.to_datatree().children) == {"posterior", "base", "sample_stats", "path", "path_draws"}
     fit.save(tmp_path / "again.nc")
     assert_same_fit(fit, load(tmp_path / "again.nc"))
 

@@ -9,6 +9,7 @@ import pytest
 pytest.importorskip("numpyro", reason="NumPyro is not installed")
 pytest.importorskip("pymc", reason="PyMC is not installed")
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import numpyro
@@ -103,3 +104,55 @@ def test_models_are_compared_as_they_are(monkeypatch: pytest.MonkeyPatch) -> Non
     assert found == {seeds.seed_word(7): (density(pt.from_pymc(pymc_model())), {"budget": 1e4})}
     with pytest.raises(pt.InputError, match=r"^a: expected a model, .* a NumPyro model goes to pt.from_numpyro"):
         pt.compare({"a": numpyro_model, "b": cauchy_fit()})
+
+
+WRONG_FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...], str]] = {
+    "compiled": (jax.jit(numpyro_model), (Y,), "from_numpyro: numpyro_model is compiled by jax.jit"),
+    "seeded": (numpyro.handlers.seed(numpyro_model, 0), (Y,), "from_numpyro: .* is inside handlers.seed"),
+    "a list": (numpyro_model, (list(Y),), "data: site 'y' observes a list"),
+    "NumPy inside": (
+        lambda y: numpyro.sample("y", dist.Normal(np.exp(numpyro.sample("x", dist.Normal(0.0, 1.0))), 1.0), obs=y),
+        (Y,),
+        "from_numpyro: <lambda> takes a site out of JAX",
+    ),
+    "discrete alone": (
+        lambda y: numpyro.sample("y", dist.Normal(numpyro.sample("k", dist.Poisson(3.0)), 1.0), obs=y),
+        (Y,),
+        "from_numpyro: site 'k' is a Poisson",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", WRONG_FUNCTIONS)
+def test_functions_that_cannot_work_are_told_why(kind: str) -> None:
+    function, arguments, what = WRONG_FUNCTIONS[kind]
+    with pytest.raises(pt.InputError, match=f"^{what}") as refused:
+        pt.temper(function, *arguments, progress=False)
+    assert len(str(refused.value)) <= 200
+
+
+@pytest.mark.parametrize(("name", "what"), [("num_samples", "draws= is what"), ("num_warmup", "its own warm-up")])
+def test_arguments_of_other_samplers_are_told_beside_a_function_too(name: str, what: str) -> None:
+    with pytest.raises(pt.InputError, match=rf"^{name}: there is no such argument; .*{what}"):
+        pt.temper(numpyro_model, Y, **{name: 100})
+
+
+def test_a_margin_of_a_log_density(met: list[Model]) -> None:
+    base = {"tau": dist.HalfNormal(2.0), "theta": dist.Normal(0.0, 3.0)}
+
+    def target(v: Any) -> Any:
+        return dist.HalfNormal(2.0).log_prob(v["tau"]) + dist.Normal(0.0, v["tau"]).log_prob(v["theta"])
+
+    with pytest.raises(StopIteration):
+        pt.divide_and_conquer(target=target, base=base, margin="tau", progress=False)
+    assert set(met[0].layout.shapes) == {"tau", "theta"}
+
+
+def test_data_may_follow_a_stan_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    def opened(program: str, **options: Any) -> Model:
+        raise InterruptedError(program, options["data"])
+
+    monkeypatch.setattr(stan, "from_stan", opened)
+    with pytest.raises(InterruptedError) as met:
+        pt.temper("m.stan", {"N": 3})
+    assert met.value.args == ("m.stan", {"N": 3})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -23,31 +24,39 @@ for ask in (lambda: pt.from_pymc(None), lambda: pt.from_numpyro(lambda: None), b
         ask()
     except pt.MissingExtraError as error:
         print(error)
+from pathtemp.io.persistent import missing_extra, storable_classes
+import pathtemp.cli.again, pathtemp.api.resume  # the command line and pt.resume
+print("TemperPlan" in storable_classes(), missing_extra())
 """
 
 RUNNING = """
 base = {"x": pt.normal(0.0, 3.0, shape=(2,))}
-fit = pt.temper(target=lambda v: -0.5 * jnp.sum(v["x"] ** 2), base=base, budget=20_000, progress=False)
-fit.to_arviz(), fit.summary()
+how = {"budget": 20_000, "progress": False, "checkpoint": "run.nc"}
+fit = pt.temper(target=lambda v: -0.5 * jnp.sum(v["x"] ** 2), base=base, **how)
+fit.to_datatree(), fit.summary()
+fit.save("fit.nc"), pt.load("fit.nc")
+assert pt.resume("run.nc", fit.model, progress=False).seed == fit.seed
 pt.bayes_factor(fit, fit), pt.compare({"a": fit, "b": fit})
 """
 
 
-def output(program: str) -> list[str]:
+def output(program: str, folder: Path) -> list[str]:
     command = [sys.executable, "-W", "ignore", "-c", WITHOUT + program]
-    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    run = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
     assert run.returncode == 0, run.stderr
     return run.stdout.splitlines()
 
 
-def test_asking_for_them_says_what_to_install():
-    assert output(ASKING) == [
+def test_asking_for_them_says_what_to_install(tmp_path: Path):
+    assert output(ASKING, tmp_path) == [
         "PyMC is not installed; run: pip install 'pathtemp[pymc]'",
         "NumPyro is not installed; run: pip install 'pathtemp[numpyro]'",
         "blackjax is not installed; run: pip install 'pathtemp[paper]'",
+        # Fits and checkpoints of the other engines are written and read all the same.
+        "True blackjax is not installed; run: pip install 'pathtemp[paper]'",
     ]
 
 
 @pytest.mark.programs_full
-def test_runs_and_comparisons_work_without_them():
-    assert output(RUNNING) == []
+def test_runs_and_comparisons_work_without_them(tmp_path: Path):
+    assert output(RUNNING, tmp_path) == []

@@ -11,10 +11,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from pathtemp._types import FloatArray
+from pathtemp._types import Array, FloatArray
 from pathtemp.api.arguments import a_kind_of, interval_of, positive_number, shown
 from pathtemp.api.cores import kept_to_cores
-from pathtemp.api.given import as_model, check_nothing_else, made_model
+from pathtemp.api.given import as_model, check_nothing_else, context_model, made_model
 from pathtemp.engines.driver import carry_out, new_checkpoint
 from pathtemp.engines.path.chains import check_budget
 from pathtemp.engines.path.margin import MarginEngine
@@ -27,6 +27,7 @@ from pathtemp.model.evaluate import BLOCK, energies_of, exact_draws
 from pathtemp.model.inputs import check_density, check_repeatable, check_size, naming, starts
 from pathtemp.model.kinds import kind_of
 from pathtemp.model.model import Model
+from pathtemp.model.model import model as join
 from pathtemp.model.price import timed_again, told_of_waiting
 from pathtemp.paths.geometric import GeometricPath
 from pathtemp.paths.margin import Margin, MarginPath, margin_path
@@ -49,9 +50,10 @@ Target = str | Callable[[FloatArray], FloatArray]
 
 @overload
 def divide_and_conquer(
-    model: Any,
+    model: Any = None,
     *args: Any,
     margin: str | Margin,
+    target: Callable[[Any], Array] | None = ...,
     data: Any = ...,
     base: Any = ...,
     target_marginal: Target = ...,
@@ -69,9 +71,10 @@ def divide_and_conquer(
 
 @overload
 def divide_and_conquer(
-    model: Any,
+    model: Any = None,
     *args: Any,
     margin: list[str] | list[Margin] | list[str | Margin],
+    target: Callable[[Any], Array] | None = ...,
     data: Any = ...,
     base: Any = ...,
     target_marginal: Target = ...,
@@ -89,9 +92,10 @@ def divide_and_conquer(
 
 @kept_to_cores
 def divide_and_conquer(
-    model: Any,
+    model: Any = None,
     *args: Any,
-    margin: str | Margin | list[str] | list[Margin] | list[str | Margin],
+    margin: str | Margin | list[str] | list[Margin] | list[str | Margin] | None = None,
+    target: Callable[[Any], Array] | None = None,
     data: Any = None,
     base: Any = None,
     target_marginal: Target = "optimal",
@@ -112,6 +116,8 @@ def divide_and_conquer(
     model, args, kwargs, data, base
         As for :func:`pathtemp.temper`: a PyMC model, a NumPyro function with what it takes, a Stan program with its
         data, or what a front end has made of one. The base serves only to start the chains.
+    target
+        In the place of a model, a log density in JAX of the dict of values that ``base``, a dict of distributions, has.
     margin
         A parameter by name, ``"tau"``, an element, ``"theta[3]"`` (counted from 1 in Stan, from 0
         elsewhere) or ``"theta[label]"``, or a
@@ -160,22 +166,16 @@ def divide_and_conquer(
     if changed.chains < 2:
         raise InputError("chains: two at least are needed along a margin, as its errors come from comparing chains")
     interval = None if interval is None else interval_of("interval", interval)
-    margins = list(margin) if isinstance(margin, list | tuple) else [margin]
-    if not margins:
-        raise InputError("margin: the list is empty; name one parameter at least")
-    for one in margins:
-        a_kind_of("margin", one, (str, Margin), "the name of a parameter, a pt.Margin, or a list of these")
-    if len({_name(one) for one in margins}) < len(margins):
-        raise InputError(f"margin: a name is there twice among {', '.join(map(_name, margins))}; name each once")
+    margins = _margins(margin)
     if checkpoint is not None and len(margins) > 1:
         raise InputError("checkpoint: it is of one margin; run the margins one by one, each with a file of its own")
     if not (callable(target_marginal) or target_marginal in ("optimal", "uniform", "prior")):
         expected = "expected 'optimal', 'uniform', 'prior' or a function"
         raise InputError(f"target_marginal: {expected}, and it is {shown(target_marginal)}")
-    target = target_marginal if isinstance(target_marginal, str) else "given"
+    along = target_marginal if isinstance(target_marginal, str) else "given"
     told = display(progress)
-    how = {"data": data, "base": base, "seed": seed_word(seed), "progress": bool(progress)}
-    model = _model(model, args, kwargs, how)
+    how = {"data": data, "base": base, "seed": seed_word(seed), "progress": bool(progress), "known": TAKEN}
+    model = _model(model, args, kwargs, how) if target is None else _joined(model, target, base)
     if isinstance(changed, Settings):
         budget = BUDGET if budget is None else budget
         check_budget(budget, model.dim - 1, changed)
@@ -183,7 +183,7 @@ def divide_and_conquer(
     place = None if checkpoint is None else new_checkpoint(checkpoint)
     first = starts_of(model, changed, seed_word(seed))
     plans = [
-        MarginPlan(seed_word(seed), changed, _name(one), isinstance(one, str), target, interval, budget)
+        MarginPlan(seed_word(seed), changed, _name(one), isinstance(one, str), along, interval, budget)
         for one in margins
     ]
     both = zip(plans, margins, strict=True)
@@ -202,7 +202,23 @@ def divide_and_conquer(
     return fits if isinstance(margin, list | tuple) else next(iter(fits.values()))
 
 
-OF_TEMPER = frozenset({"draws", "modes", "init", "islands", "client", "cluster", "max_seconds", "target", "dim"})
+def _margins(given: Any) -> list[str | Margin]:
+    """The margins as a list, each of them once."""
+    margins: list[str | Margin] = []
+    for one in given if isinstance(given, list | tuple) else [given]:
+        if not isinstance(one, str | Margin):
+            raise InputError(
+                f"margin: it must be the name of a parameter, a pt.Margin, or a list of these, and is {shown(one)}"
+            )
+        margins.append(one)
+    if not margins:
+        raise InputError("margin: the list is empty; name one parameter at least")
+    if len({_name(one) for one in margins}) < len(margins):
+        raise InputError(f"margin: a name is there twice among {', '.join(map(_name, margins))}; name each once")
+    return margins
+
+
+OF_TEMPER = frozenset({"draws", "modes", "init", "islands", "client", "cluster", "max_seconds", "dim"})
 """What ``pt.temper`` takes and a run along a margin does not."""
 
 TAKEN = frozenset(inspect.signature(divide_and_conquer).parameters)
@@ -213,10 +229,22 @@ def _model(given: Any, args: tuple[Any, ...], kwargs: dict[str, Any], how: dict[
     """The model of ours: a NumPyro function takes further arguments, and nothing else does."""
     if kind_of(given) == "function":
         return made_model(given, args, kwargs, **how)
+    given = context_model() if given is None else given
+    if given is None:
+        raise InputError("model: give one, or target= with base=, a log density and a dict of distributions")
     for name in OF_TEMPER & set(kwargs):
         raise InputError(f"{name}: it is an argument of pt.temper, and a run along a margin has none; leave it out")
     check_nothing_else(args, kwargs, TAKEN)
     return as_model(given, **how)
+
+
+def _joined(model: Any, target: Any, base: Any) -> Model:
+    """The model of a log density and its base."""
+    if model is not None:
+        raise InputError("target: give a model, or target= with base=, not both")
+    if base is None:
+        raise InputError("base: give one beside target=, a dict of distributions, which names the parameters")
+    return join(target, base)
 
 
 def margin_engine(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import inspect
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -14,7 +15,7 @@ from pathtemp._types import FloatArray
 from pathtemp.api.arguments import finite_array, shown
 from pathtemp.errors import InputError
 from pathtemp.io.printable import printable
-from pathtemp.model.kinds import kind_of, where_to
+from pathtemp.model.kinds import is_distribution, kind_of, where_to
 from pathtemp.model.model import Model
 
 
@@ -48,28 +49,47 @@ def made_model(
     if kind != "stan" and data is not None:
         raise InputError("data: it goes with a Stan program; PyMC models hold theirs, NumPyro functions take arguments")
     if kind == "function":
-        return _from_function(given, args, kwargs or {}, base)
+        if any(map(is_distribution, args)):
+            raise InputError("model: a log density goes to target=, and the distribution beside it to base=")
+        return _from_function(given, args, kwargs or {}, base, known)
+    if kind == "":
+        raise InputError(_no_model(given))
+    if kind == "stan" and data is None and len(args) == 1:
+        data, args = args[0], ()
     check_nothing_else(args, kwargs or {}, known)
     if kind == "pymc":
         from pathtemp.frontends.pymc import from_pymc
 
         return from_pymc(given, base=base)
-    if kind == "stan":
-        from pathtemp.frontends.stan import from_stan
+    from pathtemp.frontends.stan import from_stan
 
-        return from_stan(given, data=data, base=base, seed=seed, progress=progress)
-    raise InputError(
-        f"model: expected a PyMC model, a NumPyro function, a Stan program or a pt.Model, and it is {shown(given)}"
-    )
+    return from_stan(given, data=data, base=base, seed=seed, progress=progress)
+
+
+def _no_model(given: Any) -> str:
+    if is_distribution(given):
+        return f"model: it is a distribution ({type(given).__name__}){where_to(given)}"
+    return f"model: expected a PyMC model, a NumPyro function, a Stan program or a pt.Model, and it is {shown(given)}"
 
 
 ELSEWHERE: dict[str, tuple[str, ...]] = {
-    "draws": ("num_samples", "n_samples", "samples", "iter_sampling", "num_draws", "n_draws"),
+    "draws": (
+        "num_samples",
+        "n_samples",
+        "iter",
+        "n_iter",
+        "num_steps",
+        "samples",
+        "iter_sampling",
+        "num_draws",
+        "n_draws",
+    ),
     "chains": ("num_chains", "n_chains", "walkers", "num_walkers", "nwalkers"),
     "cores": ("parallel_chains", "n_jobs", "jobs", "threads", "threads_per_chain", "num_cores", "n_cores", "ncores"),
     "seed": ("random_seed", "rng_key", "key", "random_state", "rng"),
     "init": ("initvals", "inits", "init_params", "initial_values", "init_values"),
-    "progress": ("progressbar", "progress_bar", "show_progress", "verbose"),
+    "progress": ("progressbar", "progress_bar", "show_progress", "show_console", "verbose"),
+    "model": ("stan_file", "program", "program_code", "stan_code", "model_code"),
     "base": ("prior", "reference", "initial_distribution"),
     "target": ("logp", "log_prob", "log_density", "logdensity_fn", "likelihood", "log_likelihood", "posterior"),
     "max_seconds": ("timeout", "max_time", "time_limit", "maxtime"),
@@ -119,13 +139,35 @@ def check_nothing_else(args: Sequence[Any], kwargs: Mapping[str, Any], known: It
         raise InputError(f"{printable(name)}: there is no such argument{_meant(name, set(known))}")
 
 
-def _from_function(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], base: Any) -> Model:
+def check_names(kwargs: Mapping[str, Any], own: set[str], known: Iterable[str]) -> None:
+    """Raise where a function was given, under the name of another library, an argument that is one of ours."""
+    for name in kwargs:
+        meant = "" if name in own else _meant(name, set(known))
+        if meant:
+            raise InputError(f"{printable(name)}: there is no such argument{meant}")
+
+
+def context_model() -> Any:
+    """The PyMC model in whose context, ``with model:``, the caller is; None where there is none."""
+    pymc = sys.modules.get("pymc")
+    if pymc is None:
+        return None
+    try:
+        return pymc.modelcontext(None)
+    except TypeError:  # as PyMC says that there is none
+        return None
+
+
+def _from_function(
+    function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], base: Any, known: Iterable[str]
+) -> Model:
     from pathtemp.frontends.numpyro import from_numpyro
 
     name = getattr(function, "__name__", type(function).__name__)
     try:
         inspect.signature(function).bind(*args, **kwargs)
     except TypeError as error:
+        check_names(kwargs, set(inspect.signature(function).parameters), known)
         raise InputError(
             f"model: as a NumPyro model, {name} was given other arguments than it takes ({error}); a log density goes "
             "to target=, with base="

@@ -20,7 +20,7 @@ from pathtemp.api.given import as_model, check_given
 from pathtemp.api.path_sample import check_path
 from pathtemp.engines.default.engine import TemperEngine, TemperPlan
 from pathtemp.engines.driver import Driver, go_on, restored
-from pathtemp.engines.paper.engine import PaperEngine, PaperPlan
+from pathtemp.engines.paper.plan import PaperPlan
 from pathtemp.engines.path.function import FunctionEngine
 from pathtemp.engines.path.plans import MarginPlan, PathPlan
 from pathtemp.engines.progress import Progress, Silent, display
@@ -149,6 +149,9 @@ def _engine(
 ) -> Engine:
     """The engine of any other run, before its state is filled in."""
     if isinstance(plan, PaperPlan):
+        # Imported here, since it needs blackjax, which nothing else here does.
+        from pathtemp.engines.paper.engine import PaperEngine
+
         return PaperEngine(model, plan)
     if isinstance(plan, TemperPlan):
         empty = np.zeros((plan.settings.chains, model.dim)), np.zeros((plan.settings.chains, 2))

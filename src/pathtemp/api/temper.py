@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from pathtemp._types import Array, FloatArray
 from pathtemp.api.arguments import a_kind_of, finite_array, positive_number, whole_number
 from pathtemp.api.cores import kept_to_cores
-from pathtemp.api.given import check_nothing_else, init_points, made_model
+from pathtemp.api.given import check_nothing_else, context_model, init_points, made_model
 from pathtemp.engines.default.effort import settled_effort, work_of
 from pathtemp.engines.default.engine import FEWEST_ROUNDS, MOST_GRADIENTS, TemperEngine, TemperPlan
 from pathtemp.engines.default.modes import LEAST_SEARCH
@@ -72,7 +72,8 @@ def temper(
     ----------
     model
         A PyMC model, a NumPyro function, or a Stan program, by its file or its text; or what a front end has made of
-        one (``pt.from_stan``, ``pt.from_pymc``, ``pt.from_numpyro``). Or give ``target`` and ``base``.
+        one (``pt.from_stan``, ``pt.from_pymc``, ``pt.from_numpyro``). Or give ``target`` and ``base``. Inside
+        ``with model:`` of PyMC it may be left out.
     args, kwargs
         What a NumPyro function takes: ``pt.temper(regression, x, y=y)``. Where its arguments have the names of those
         below, use ``pt.from_numpyro``.
@@ -147,6 +148,8 @@ def temper(
         _check_apart(settings, checkpoint, limit)
         check_workers(client, cluster, cores)
     shown = display(progress)
+    if target is None and dim is None and model is None:
+        model = context_model()
     if model is not None and not isinstance(model, Model) and target is None and dim is None:
         how: dict[str, Any] = {"seed": word, "progress": bool(progress), "known": TAKEN}
         model, base = made_model(model, args, kwargs, data=data, base=base, **how), None
@@ -228,7 +231,8 @@ def _by_the_paper(
 ) -> Fit:
     """A run of the paper's engine with this seed, settings, draws and budget."""
     # Imported here, since it needs blackjax, which nothing else here does.
-    from pathtemp.engines.paper.engine import PaperEngine, PaperPlan
+    from pathtemp.engines.paper.engine import PaperEngine
+    from pathtemp.engines.paper.plan import PaperPlan
 
     plan = PaperPlan(*asked)
     word = seed_word(plan.seed)

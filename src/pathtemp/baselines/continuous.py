@@ -8,7 +8,8 @@ from dataclasses import replace
 from pathtemp.api.arguments import a_kind_of
 from pathtemp.baselines.verdict import LARGEST_SE
 from pathtemp.engines.driver import carry_out
-from pathtemp.engines.paper.engine import NextPrior, PaperEngine, PaperPlan, Rule
+from pathtemp.engines.paper.engine import NextPrior, PaperEngine, Rule
+from pathtemp.engines.paper.plan import PaperPlan
 from pathtemp.engines.paper.trace import PaperTrace, log_z_curve
 from pathtemp.engines.progress import Silent
 from pathtemp.kernels.compilation import use_compilation_cache

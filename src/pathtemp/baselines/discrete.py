@@ -29,7 +29,7 @@ from pathtemp.paths.geometric import LOG_ZERO, GeometricPath
 from pathtemp.paths.links import CubicLink
 from pathtemp.result.curve import LogZ
 from pathtemp.result.fit import Fit
-from pathtemp.result.run import Counts, Rejections, RoundRecord, Run
+from pathtemp.result.run import Counts, PathPoints, Rejections, RoundRecord, Run
 from pathtemp.seeds import seed_word
 from pathtemp.settings import LADDER, LadderSettings
 
@@ -174,13 +174,15 @@ class LadderEngine(Engine):
     def fit(self, history: tuple[RoundRecord, ...]) -> Fit:
         """What the last adaptation gives."""
         trace, top = self.trace, len(self._ladder) - 1
+        a = np.array(CubicLink().inverse(jnp.asarray(trace.lam)))
         run = Run(
             target=_at(trace, top),
             base=_at(trace, 0),
-            a=np.array(CubicLink().inverse(jnp.asarray(trace.lam))),
+            a=a,
             lam=trace.lam,
             delta=trace.delta,
             theta0=trace.theta[..., 0],
+            points=PathPoints.thinned(trace.theta.swapaxes(0, 1), a.T, trace.lam.T),
             log_z=self._curve(),
             history=history,
             diagnostics=diagnose(

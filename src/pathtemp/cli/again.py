@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pathtemp.engines.default.engine import TemperPlan
-from pathtemp.engines.paper.engine import PaperPlan
+from pathtemp.engines.paper.plan import PaperPlan
 from pathtemp.io.printable import printable
 from pathtemp.io.rebuild import COMMAND_LINE
 

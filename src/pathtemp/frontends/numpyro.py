@@ -70,14 +70,37 @@ def from_numpyro(model: Callable[..., Any], *args: Any, base: Any = None, **kwar
             "from_numpyro: model must be a function with NumPyro primitives, and is a "
             f"{type(model).__name__}{where_to(model)}"
         )
+    _check_function(model)
     is_program = callable(base) and not isinstance(base, numpyro.distributions.Distribution)
     try:
         return to_model(_program(model, args, kwargs), _program(base, args, kwargs) if is_program else base)
-    except (jax.errors.ConcretizationTypeError, jax.errors.NonConcreteBooleanIndexError) as error:
+    except (
+        jax.errors.ConcretizationTypeError,
+        jax.errors.NonConcreteBooleanIndexError,
+        jax.errors.TracerArrayConversionError,
+    ) as error:
         raise InputError(
-            f"from_numpyro: {_called(model)} decides by the value of a site, which JAX cannot trace; use jnp.where, or "
-            "numpyro.contrib.control_flow.cond"
+            f"from_numpyro: {_called(model)} takes a site out of JAX, by `if`, float() or NumPy; use jax.numpy and "
+            "jnp.where, or numpyro.contrib.control_flow.cond"
         ) from error
+
+
+def _check_function(model: Any) -> None:
+    """Raise where a function hides its sites, or gives the same draw every time."""
+    from numpyro import handlers
+
+    layer = model
+    while layer is not None:
+        if hasattr(layer, "lower") and hasattr(layer, "trace"):
+            raise InputError(
+                f"from_numpyro: {_called(layer)} is compiled by jax.jit, which hides its sites; give the plain function"
+            )
+        if isinstance(layer, handlers.seed):
+            raise InputError(
+                f"from_numpyro: {_called(model)} is inside handlers.seed, so that every draw of its prior is the same; "
+                "give it without"
+            )
+        layer = getattr(layer, "fn", None)
 
 
 def _called(model: Any) -> str:
@@ -184,14 +207,18 @@ def _check(trace: Trace, continuous: list[str], discrete: list[str]) -> None:
                 f"from_numpyro: plate {name!r} subsamples {site['args'][1]} of {site['args'][0]}, so its likelihood "
                 "changes at random; use all the data"
             )
-    if not continuous:
-        raise InputError("from_numpyro: the model has no continuous latent sites, so there is nothing to sample")
     for name in discrete:
         if not trace[name]["fn"].has_enumerate_support:
             raise InputError(
                 f"from_numpyro: site {name!r} is a {type(trace[name]['fn']).__name__}, which is discrete and cannot be "
                 "enumerated; sum it out in the model"
             )
+    if not continuous:
+        raise InputError("from_numpyro: the model has no continuous latent sites, so there is nothing to sample")
+    for name in _observed(trace):
+        if isinstance(trace[name]["value"], list | tuple) or hasattr(trace[name]["value"], "to_numpy"):
+            kind = type(trace[name]["value"]).__name__
+            raise InputError(f"data: site {name!r} observes a {kind}; NumPyro takes arrays: give jnp.asarray of it")
     if discrete:
         _check_plates(trace)
         try:

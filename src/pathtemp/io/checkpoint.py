@@ -15,7 +15,7 @@ from pathtemp.errors import InputError
 from pathtemp.io import lock
 from pathtemp.io.atomic import write_whole
 from pathtemp.io.codec import decode, encode
-from pathtemp.io.persistent import storable_classes
+from pathtemp.io.persistent import missing_extra, storable_classes
 from pathtemp.io.printable import printable
 from pathtemp.io.sealed import first_line, seal, unseal, unseal_bytes
 from pathtemp.io.typed import check_type
@@ -101,7 +101,9 @@ def _record(parts: Mapping[str, np.ndarray], name: str) -> dict[str, Any]:
         record: dict[str, Any] = decode(parts[RECORD].tobytes().decode(), vectors, storable_classes())
         _check(record)
     except Exception as error:
-        raise InputError(f"resume: {name} cannot be read by this version of pathtemp ({first_line(error)})") from error
+        missing = missing_extra()
+        reason = f"by this version of pathtemp ({first_line(error)})" if missing is None else f"here: {missing}"
+        raise InputError(f"resume: {name} cannot be read {reason}") from error
     return record
 
 

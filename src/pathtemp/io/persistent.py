@@ -6,12 +6,15 @@ The constructor makes everything else again, from the model and the plan.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from importlib import import_module
 from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+
+from pathtemp.errors import MissingExtraError
 
 Cls = TypeVar("Cls", bound=type)
 
@@ -25,7 +28,7 @@ def storable(cls: Cls) -> Cls:
 
 
 def storable_classes() -> dict[str, type]:
-    """All classes that a checkpoint may hold, by name.
+    """All classes that a checkpoint may hold, by name, but those of engines whose extra is not installed.
 
     >>> "Counts" in storable_classes(), "Schedule" in storable_classes()
     (True, True)
@@ -34,8 +37,21 @@ def storable_classes() -> dict[str, type]:
     from pathtemp.io.codec import CLASSES
 
     for module in ENGINES:
-        import_module(module)
+        with suppress(MissingExtraError):
+            import_module(module)
     return CLASSES | _STORABLE
+
+
+def missing_extra() -> MissingExtraError | None:
+    """What an engine lacks whose runs a checkpoint may hold; None where all can be imported."""
+    from pathtemp.engines import ENGINES
+
+    for module in ENGINES:
+        try:
+            import_module(module)
+        except MissingExtraError as error:
+            return error
+    return None
 
 
 def persistent(*names: str, device: tuple[str, ...] = ()) -> Callable[[Cls], Cls]:

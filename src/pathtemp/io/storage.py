@@ -20,7 +20,7 @@ from pathtemp.io.printable import printable
 from pathtemp.io.sealed import first_line, seal, unseal
 from pathtemp.io.typed import check_type
 from pathtemp.model.model import Model
-from pathtemp.result.arviz import own_groups
+from pathtemp.result.arviz import PATH_DRAWS, own_groups
 from pathtemp.result.draws import stored_name
 from pathtemp.result.fit import Fit
 from pathtemp.result.kept_run import KeptRun, content_of
@@ -135,6 +135,7 @@ def _fit(arrays: Mapping[str, np.ndarray]) -> Fit:
         posterior=named["posterior"],
         base=named["prior" if record["base_is_prior"] else "base"],
         path=named["path"],
+        path_draws=named.get(PATH_DRAWS, xr.Dataset()),
         sample_stats=named["sample_stats"],
         data={name: named[name] for name in DATA if name in named},
         continuation=KeptRun(own[RUN].tobytes()) if RUN in own else None,
@@ -157,6 +158,11 @@ def _check_sizes(fit: Fit) -> None:
         raise ValueError("the curve of log z has no shape")
     if not along.lam.shape == along.local_length.shape == along.acceptance.shape == along.visits.shape:
         raise ValueError("the diagnostics along the path are of several lengths")
-    for data in (fit.posterior, fit.base):
+    for data in (fit.posterior, fit.base, fit.path_draws):
         if any(x.dims[:2] != ("chain", "draw") for x in data.data_vars.values()):
             raise ValueError("draws are not over chain and draw")
+    if (
+        fit.path_draws.sizes.get("draw", 0) != fit.path.sizes.get("point", 0)
+        or fit.path_draws.sizes.get("chain", 1) != 1
+    ):
+        raise ValueError("the draws of the path are not those of its points")

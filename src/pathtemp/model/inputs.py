@@ -180,8 +180,8 @@ def _checked(model: Model, theta: FloatArray, path: GeometricPath) -> FloatArray
     if not target_ok.any():
         _explain_nan(model, values_of(path, theta)[:, 1])
         raise InputError(
-            f"target: the log density is -inf or NaN at all {len(theta)} draws of the base; "
-            "choose a base that covers the target"
+            f"target: the log density is -inf or NaN at all {len(theta)} draws of the base; choose a base that covers "
+            "the target, or look for data that the model cannot have"
         )
     check_size("base", energies[:, 0])
     check_size("target", energies[:, 1])
@@ -196,8 +196,8 @@ def _checked(model: Model, theta: FloatArray, path: GeometricPath) -> FloatArray
 
 
 def _explain_nan(model: Model, target: FloatArray) -> None:
-    """Raise with the cause where data hold NaN, or where the density is NaN everywhere."""
-    field = nan_in_data(model)
+    """Raise with the cause where data hold NaN or infinity, or where the density is NaN everywhere."""
+    field = nan_in_data(model) or nan_in_data(model, infinite=True)
     if field:
         raise InputError(f"data: {field}, and the log density is -inf or NaN everywhere; leave those out, or mend them")
     if np.isnan(target).all():
@@ -207,8 +207,8 @@ def _explain_nan(model: Model, target: FloatArray) -> None:
         )
 
 
-def nan_in_data(model: Model) -> str:
-    """Which of the data hold NaN, in words; empty where none does.
+def nan_in_data(model: Model, *, infinite: bool = False) -> str:
+    """Which of the data hold NaN, or infinite numbers, in words; empty where none does.
 
     >>> import xarray as xr
     >>> from pathtemp.model.layout import Layout
@@ -216,13 +216,15 @@ def nan_in_data(model: Model) -> str:
     >>> nan_in_data(Model(jnp.sum, jnp.sum, Layout({"x": (1,)}), data=data))
     "'y' has NaN at 1 of 2 places, the first at 1"
     """
+    what = "infinity" if infinite else "NaN"
     for group in model.data.values():
         for name, values in group.data_vars.items():
-            missing = np.isnan(np.asarray(values.values, float))
+            numbers = np.asarray(values.values, float)
+            missing = np.isinf(numbers) if infinite else np.isnan(numbers)
             if missing.any():
                 first = ", ".join(str(int(i) + model.layout.first_index) for i in np.argwhere(missing)[0])
                 where = f", the first at {first}" if missing.ndim else ""
-                return f"{printable(str(name))!r} has NaN at {missing.sum()} of {missing.size} places{where}"
+                return f"{printable(str(name))!r} has {what} at {missing.sum()} of {missing.size} places{where}"
     return ""
 
 

@@ -22,7 +22,12 @@ def kind_of(value: Any) -> Kind:
     compiled = hasattr(value, "stanlib") and hasattr(value, "lib_path")
     if compiled or isinstance(value, str | os.PathLike):
         return "stan"
-    return "function" if callable(value) and not isinstance(value, type) else ""
+    return "function" if callable(value) and not (isinstance(value, type) or is_distribution(value)) else ""
+
+
+def is_distribution(value: Any) -> bool:
+    """Whether a value can be a base: it has a log density and draws, and may be callable besides, as NumPyro's are."""
+    return hasattr(value, "log_prob") and hasattr(value, "sample")
 
 
 def where_to(value: Any) -> str:
@@ -31,6 +36,8 @@ def where_to(value: Any) -> str:
     >>> where_to("a.stan")
     '; a Stan program goes to pt.from_stan'
     """
+    if is_distribution(value):
+        return "; a distribution goes to base=, beside a log density as target="
     return {
         "model": "; it is a model already, which pt.temper takes",
         "pymc": "; a PyMC model goes to pt.from_pymc",

@@ -57,7 +57,8 @@ def _drawn(table: pd.DataFrame, ax: Axes) -> Axes:
     for where, colour in ((best, TARGET), (~best, ink())):
         ax.errorbar(value[where], at[where], xerr=error[where], fmt="o", color=colour, ms=5, capsize=3)
     for y, row in enumerate(table.itertuples()):
-        text = f"{row.probability:.3f}  ({row.lower:.3f} to {row.upper:.3f})"
+        digits = _digits(row.upper - row.lower)
+        text = f"{row.probability:.{digits}f}  ({row.lower:.{digits}f} to {row.upper:.{digits}f})"
         ax.text(1.02, y, text, transform=ax.get_yaxis_transform(), va="center", fontsize=8)
     ax.text(1.02, -0.75, "probability (95%)", transform=ax.get_yaxis_transform(), va="center", fontsize=8, alpha=0.75)
     ax.set_yticks(at, [printable(str(name)) for name in table.index], parse_math=False)
@@ -65,3 +66,12 @@ def _drawn(table: pd.DataFrame, ax: Axes) -> Axes:
     ax.set(ylim=(len(table) - 0.4, -1.1), xlabel="log Bayes factor over the best, ± 2 se")
     title(ax, "Models compared")
     return ax
+
+
+def _digits(width: float) -> int:
+    """Decimals that tell the ends of an interval of probabilities apart, three at least and six at most.
+
+    >>> _digits(0.03), _digits(0.0002), _digits(0.0)
+    (3, 5, 3)
+    """
+    return int(np.clip(1 - np.floor(np.log10(width)), 3, 6)) if width > 0 else 3

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pathtemp.api.arguments import shown
 from pathtemp.errors import InputError
 from pathtemp.io.printable import printable
-from pathtemp.plots.chosen import chosen, scalars
+from pathtemp.plots.chosen import chosen
 from pathtemp.plots.path import Curve, joint_path, log_z, marginal_a
 from pathtemp.plots.running import acceptance, hardness, history
 from pathtemp.plots.style import ALARM, ink, of_fit, pyplot
@@ -50,7 +50,7 @@ def plot(
     figure, panels = _four(fit)
     target_draws(fit, panels[0, 0], var=var, density=target_density, label=label)
     base_draws(fit, panels[0, 1], var=var, density=base_density, label=label)
-    joint_path(fit, panels[1, 0], label=label if var == next(scalars(fit.posterior))[0] else None)
+    joint_path(fit, panels[1, 0], var=var, label=label)
     log_z(fit, panels[1, 1], exact=exact)
     return figure
 

@@ -77,7 +77,7 @@ def log_density(fit: MarginFit, ax: Axes | None = None) -> Axes:
     ax = axes(ax)
     curve = fit.log_z
     band = 2 * curve.stderr
-    ax.fill_between(curve.lam, curve.mean - band, curve.mean + band, color=ESTIMATE, alpha=0.35, linewidth=0)
+    ax.fill_between(curve.lam, curve.mean - band, curve.mean + band, color=ESTIMATE, alpha=veil(0.35), linewidth=0)
     ax.plot(curve.lam, curve.mean, color=ESTIMATE, linewidth=1.4)
     title(ax, "Log density, unconstrained", "± 2 se")
     ax.set(xlim=(curve.lam[0], curve.lam[-1]), ylabel="log p, up to a constant")
@@ -125,7 +125,7 @@ def _beside(marginal: Marginal, draws: FloatArray, ax: Axes, label: str) -> Axes
 def draw_density(ax: Axes, marginal: Marginal, x: FloatArray) -> None:
     """The density and its band."""
     value, se = marginal.pdf(x)
-    ax.fill_between(x, value - 2 * se, value + 2 * se, color=TARGET, alpha=0.35, linewidth=0)
+    ax.fill_between(x, value - 2 * se, value + 2 * se, color=TARGET, alpha=veil(0.35), linewidth=0)
     ax.plot(x, value, color=TARGET, linewidth=1.4, label="path sampling")
 
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from pathtemp.plots.chosen import chosen, scalars
 from pathtemp.plots.style import RC, of_fit, pyplot
 from pathtemp.plots.variables import base_draws, target_draws
-from pathtemp.result.draws import SAMPLE_DIMS
-from pathtemp.result.summary import chosen
+from pathtemp.result.summary import chosen as named
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -29,13 +29,13 @@ def marginals(fit: Fit, *, var_names: str | Sequence[str] | None = None) -> Figu
     fit
         The fit.
     var_names
-        Which variables, by name; all where None. The first 24 of their scalars are drawn.
+        Which variables, by name; where None the parameters, those first that separate the modes best. The first 24 of
+        their scalars are drawn.
     """
-    from arviz_base import xarray_var_iter
-    from arviz_base.labels import BaseLabeller
-
-    scalars = xarray_var_iter(chosen(fit.posterior, var_names), skip_dims=set(SAMPLE_DIMS))
-    labels = [BaseLabeller().make_label_flat(name, sel, isel) for name, sel, isel, _ in islice(scalars, MOST_ROWS)]
+    if var_names is None:
+        labels = chosen(fit, MOST_ROWS)
+    else:
+        labels = [label for label, _ in islice(scalars(named(fit.posterior, var_names)), MOST_ROWS)]
     plt = pyplot()
     with plt.rc_context(RC):
         figure, panels = plt.subplots(

@@ -17,6 +17,7 @@ from pathtemp.result.summary import with_error
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.legend import Legend
 
     from pathtemp.result.fit import Fit
 
@@ -104,6 +105,13 @@ def scatter(ax: Axes, x: FloatArray, y: FloatArray, labels: IntArray) -> None:
         ax.set(xlim=central_range(x), ylim=central_range(y))
 
 
+def opaque(legend: Legend) -> None:
+    """Markers of a legend in full colour: one alone is paler than the many points that it stands for."""
+    for handle in legend.legend_handles:
+        if handle is not None:
+            handle.set_alpha(1.0)
+
+
 def by_group(labels: IntArray) -> list[tuple[int, np.ndarray]]:
     """Number and members of each mode that has a colour of its own, and of all others together."""
     group = np.minimum(labels, len(COLOURS) - 1)
@@ -159,6 +167,13 @@ def _legend_of_shares(ax: Axes, fit: Fit) -> None:
         else name
         for name in names
     ]
-    ax.legend(
-        handles, texts, loc="upper center", bbox_to_anchor=(0.45, -0.17), ncols=2, markerscale=2.5, columnspacing=1.0
+    opaque(
+        ax.legend(
+            *(handles, texts),
+            loc="upper center",
+            bbox_to_anchor=(0.45, -0.17),
+            ncols=2,
+            markerscale=2.5,
+            columnspacing=1.0,
+        )
     )

@@ -12,7 +12,7 @@ from pathtemp.api.arguments import shown
 from pathtemp.errors import InputError
 from pathtemp.io.printable import printable
 from pathtemp.paths.links import A_MAX, A_MIN, BASE_END, TARGET_START
-from pathtemp.plots.chosen import chosen, scalars
+from pathtemp.plots.chosen import chosen
 from pathtemp.plots.style import (
     BASE,
     BETWEEN,
@@ -27,7 +27,7 @@ from pathtemp.plots.style import (
     title,
     veil,
 )
-from pathtemp.plots.variables import same_as_path
+from pathtemp.plots.variables import AlongPath, along_path, scalar
 from pathtemp.result.summary import with_error
 from pathtemp.settings import Settings
 
@@ -53,39 +53,45 @@ Curve = Callable[[FloatArray], FloatArray]
 
 
 @of_fit
-def joint_path(fit: Fit, ax: Axes | None = None, *, label: str | None = None) -> Axes:
-    """The draws in the plane of a and theta: the path from the base (a = 0) to the target (a = 1) and back.
+def joint_path(fit: Fit, ax: Axes | None = None, *, var: str | None = None, label: str | None = None) -> Axes:
+    """The draws in the plane of a and a variable: the path from the base (a = 0) to the target (a = 1) and back.
 
-    Theta is the first unconstrained coordinate where the engine kept it, else delta = log target - log base.
-    ``label`` is what to call theta on the axis. A note says so where the modes differ most in another variable.
+    Parameters
+    ----------
+    fit
+        The fit.
+    ax
+        Where to draw; a new figure where None.
+    var
+        Which scalar, e.g. "mu" or "theta[3]"; the one that separates the modes best where None, or else the first.
+        Where the fit has no draws of it along the path, delta = log target - log base is drawn instead.
+    label
+        What to call the variable on the axis; its name where None.
     """
     ax = axes(ax)
-    known = "theta0" in fit.path
-    theta, note = _coordinate(fit) if known else ("", "")
-    theta = label or theta
-    title(ax, "Joint path", note)
-    a, lam = fit.path["a"].values.ravel(), fit.path["lam"].values.ravel()
-    y = fit.path["theta0" if known else "delta"].values.ravel()
-    kept = np.flatnonzero(np.isfinite(y))
-    if kept.size == 0:
+    title(ax, "Joint path")
+    var = chosen(fit, 1)[0] if var is None else scalar(fit.posterior, var)[0]
+    points, name = along_path(fit, var), label or printable(var)
+    if points is None:
+        points, name = _delta(fit), "log target − log base"
+    if points.values.size == 0:
         return empty(ax, "no draws")
-    kept = kept[:: max(1, -(-kept.size // MOST_POINTS))]
-    a, lam, y = a[kept], lam[kept], y[kept]
+    step = max(1, -(-points.values.size // MOST_POINTS))
+    a, lam, y = (x[::step] for x in points)
     _ends(ax, fit)
     between = (lam > 0) & (lam < 1)
     for where, colour in ((between, BETWEEN), (lam <= 0, BASE), (lam >= 1, TARGET)):
         ax.plot(a[where], y[where], ".", ms=3, mec="none", alpha=0.6, color=colour, rasterized=True)
     ax.set(xlim=(0, 2), ylim=central_range(y), xlabel="a   (0, 2: base, 1: target)")
-    ax.set_ylabel(theta if known else "log target − log base", parse_math=False)
+    ax.set_ylabel(name, parse_math=False)
     return ax
 
 
-def _coordinate(fit: Fit) -> tuple[str, str]:
-    """What the path holds of theta, by name, and a note where the modes differ most in something else."""
-    first = next(scalars(fit.posterior))[0]
-    best = chosen(fit, 1)[0]
-    name = printable(first) + ("" if same_as_path(fit, first) else ", unconstrained")
-    return name, "" if best == first else f"modes differ in {printable(best)}"
+def _delta(fit: Fit) -> AlongPath:
+    """Delta along the path, where it is finite."""
+    a, lam, delta = (fit.path[name].values.ravel() for name in ("a", "lam", "delta"))
+    finite = np.isfinite(delta)
+    return AlongPath(a[finite], lam[finite], delta[finite])
 
 
 @of_fit
@@ -103,7 +109,7 @@ def log_z(fit: Fit, ax: Axes | None = None, *, exact: Curve | None = None) -> Ax
     if not np.isfinite(mean[1:]).any():
         title(ax, "log z along the path", "not known", alarm=True)
         return empty(ax, "no chain made a round trip")
-    ax.fill_between(lam, mean - band, mean + band, color=ESTIMATE, alpha=0.35, linewidth=0, label="± 2 se")
+    ax.fill_between(lam, mean - band, mean + band, color=ESTIMATE, alpha=veil(0.35), linewidth=0, label="± 2 se")
     ax.plot(lam, mean, color=ESTIMATE, linewidth=1.4, label="estimate")
     if exact is not None:
         ax.plot(lam, exact(lam), color=ink(), linewidth=1.0, linestyle=DASHES, label="exact")
@@ -159,7 +165,7 @@ def _ends(ax: Axes, fit: Fit) -> None:
 def _band_inset(ax: Axes, lam: FloatArray, middle: FloatArray, band: FloatArray, *, falls: bool, heading: str) -> None:
     # log z of a geometric path is convex: the room is above the chord, on the high side of a slope.
     small = ax.inset_axes((0.6 if falls else 0.14, 0.6, 0.36, 0.3))
-    small.fill_between(lam, middle - band, middle + band, color=ESTIMATE, alpha=0.35, linewidth=0)
+    small.fill_between(lam, middle - band, middle + band, color=ESTIMATE, alpha=veil(0.35), linewidth=0)
     small.plot(lam, middle, color=ESTIMATE, linewidth=1.0)
     small.axhline(0.0, color=ink(), linewidth=0.8, linestyle=DASHES)
     small.set_title(heading, loc="left", fontsize=7)

@@ -10,7 +10,7 @@ from pathtemp.api.arguments import a_kind_of
 from pathtemp.errors import InputError
 from pathtemp.io.printable import printable
 from pathtemp.plots.chosen import chosen, mode_labels
-from pathtemp.plots.mode_panels import MOST_POINTS, scatter
+from pathtemp.plots.mode_panels import MOST_POINTS, opaque, scatter
 from pathtemp.plots.style import of_fit, pyplot
 from pathtemp.plots.variables import scalar
 
@@ -61,7 +61,9 @@ def pairs(fit: Fit, *, var: tuple[str, ...] | None = None) -> Figure:
     if labels.max(initial=0) > 0:
         handles, texts = panels[0, 0].get_legend_handles_labels()
         # With one panel there is no free corner, and the legend goes beside it.
-        figure.legend(
-            handles, texts, loc="upper right" if count > 1 else "outside right upper", title="mode", markerscale=2.5
+        opaque(
+            figure.legend(
+                handles, texts, loc="upper right" if count > 1 else "outside right upper", title="mode", markerscale=2.5
+            )
         )
     return figure

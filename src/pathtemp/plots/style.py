@@ -76,7 +76,11 @@ def of_fit(draw: Callable[P, Drawn]) -> Callable[P, Drawn]:
 
     @functools.wraps(draw)
     def checked(*args: P.args, **kwargs: P.kwargs) -> Drawn:
-        given = signature.bind(*args, **kwargs)
+        try:
+            given = signature.bind(*args, **kwargs)
+        except TypeError as error:
+            taken = ", ".join(list(signature.parameters)[1:])
+            raise InputError(f"{draw.__name__}: {error}; beside the fit it takes {taken or 'nothing'}") from None
         fit = given.arguments["fit"]
         if not hasattr(fit, "posterior"):
             raise InputError(f"fit: it must be a fit, as pt.temper gives, and is {shown(fit)}")

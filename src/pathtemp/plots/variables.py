@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import xarray as xr
@@ -66,41 +66,43 @@ def base_draws(
 ) -> Axes:
     """Histogram of the draws of the base as given; see :func:`target_draws`.
 
-    Where the path starts from a mixture of modes instead, that is said; and where the variable is the first one, of
-    which the path is kept, its draws at lam = 0 are drawn over it.
+    Where the path starts from a mixture of modes instead, the draws at the start of the path are drawn over it.
     """
     var = chosen(fit, 1)[0] if var is None else var
-    ax = _histogram(fit.base, axes(ax), BASE, "Base draws (λ = 0)", var, density, label)
-    if fit.modes is None or not fit.modes.mixture:
+    mixture = fit.modes is not None and fit.modes.mixture
+    named = "base as given" if mixture else "draws"
+    ax = _histogram(fit.base, axes(ax), BASE, "Base draws (λ = 0)", var, density, label, named)
+    if not mixture:
         return ax
-    title(ax, "Base as given", "the path starts from a mixture")
-    start = at_base(fit, var)
+    title(ax, "Base, and start of the path")
+    known = along_path(fit, var)
+    start = np.empty(0) if known is None else known.values[known.lam <= 0.0]
     values = scalar(fit.base, var)[1]
-    if start is None or values[np.isfinite(values)].size == 0:
+    if start.size == 0 or values[np.isfinite(values)].size == 0:
         return ax
-    low, high = ax.get_xlim()
-    counts, edges = np.histogram(start, bins=bin_count(start, low, high), range=(low, high))
-    height = counts / (start.size * np.diff(edges))
-    ax.stairs(height, edges, color=ink(), linewidth=1.0, label="mixture")
-    ax.set_ylim(0, 1.05 * max(ax.get_ylim()[1], float(height.max())))
-    ax.legend(loc="best")
+    height, edges = _heights(start, *ax.get_xlim())
+    ax.stairs(height, edges, color=ink(), linewidth=1.0, label="mixture that the path starts from")
+    # Room over the histograms for the legend, which would lie on a mode.
+    ax.set_ylim(0, 1.35 * max(ax.get_ylim()[1], float(height.max())))
+    ax.legend(loc="upper left")
     return ax
 
 
-def at_base(fit: Fit, var: str) -> FloatArray | None:
-    """Draws at lam = 0 of the path that was taken, where ``var`` is what the path holds of theta; else None."""
-    if "theta0" not in fit.path or not same_as_path(fit, var):
-        return None
-    start = fit.path["theta0"].values[fit.path["lam"].values <= 0.0]
-    start = start[np.isfinite(start)]
-    return start if start.size else None
+class AlongPath(NamedTuple):
+    """One scalar at points of the joint path, where it is finite; shapes (n,)."""
+
+    a: FloatArray
+    lam: FloatArray
+    values: FloatArray
 
 
-def same_as_path(fit: Fit, var: str) -> bool:
-    """Whether ``var`` is the coordinate that the path holds, on its scale: then the path has its target draws."""
-    name, first = next(scalars(fit.posterior))
-    finite = first[np.isfinite(first)]
-    return var == name and finite.size > 0 and bool(np.isin(finite, fit.path["theta0"].values).all())
+def along_path(fit: Fit, var: str) -> AlongPath | None:
+    """The scalar called ``var`` along the path; None where the fit has no draws of it there."""
+    for label, values in scalars(fit.path_draws):
+        if label == var:
+            points = AlongPath(fit.path["point_a"].values, fit.path["point_lam"].values, values.ravel())
+            return AlongPath(*(x[np.isfinite(points.values)] for x in points))
+    return None
 
 
 @of_fit
@@ -178,6 +180,16 @@ def bin_count(values: FloatArray, low: float, high: float) -> int:
     return int(np.clip((high - low) / width if width > 0 else 20, 20, 160))
 
 
+def _heights(values: FloatArray, low: float, high: float) -> tuple[FloatArray, FloatArray]:
+    """Density of the draws in bins on [low, high], and the edges of these."""
+    # Bins end with the draws where these end first, so that none crosses the edge of a support.
+    first, last = max(low, float(values.min())), min(high, float(values.max()))
+    first, last = (first, last) if first < last else (low, high)
+    counts, edges = np.histogram(values, bins=bin_count(values, first, last), range=(first, last))
+    # Divided by all draws, not those shown, so that a density with tails outside lies over it.
+    return counts / (values.size * np.diff(edges)), edges
+
+
 def _histogram(
     dataset: xr.Dataset,
     ax: Axes,
@@ -186,6 +198,7 @@ def _histogram(
     var: str | None,
     density: Density | None,
     label: str | None,
+    named: str = "draws",
 ) -> Axes:
     name, draws = scalar(dataset, var)
     values = draws[np.isfinite(draws)]
@@ -193,13 +206,8 @@ def _histogram(
     if values.size == 0:
         return empty(ax, "no draws")
     low, high = central_range(values)
-    # Bins end with the draws where these end first, so that none crosses the edge of a support.
-    first, last = max(low, float(values.min())), min(high, float(values.max()))
-    first, last = (first, last) if first < last else (low, high)
-    counts, edges = np.histogram(values, bins=bin_count(values, first, last), range=(first, last))
-    # Divided by all draws, not those shown, so that a density with tails outside lies over it.
-    height = counts / (values.size * np.diff(edges))
-    ax.stairs(height, edges, fill=True, color=colour, alpha=veil(0.45), label="draws")
+    height, edges = _heights(values, low, high)
+    ax.stairs(height, edges, fill=True, color=colour, alpha=veil(0.45), label=named)
     ax.stairs(height, edges, color=colour, linewidth=0.8)
     if density is not None:
         grid = np.linspace(low, high, 2001)

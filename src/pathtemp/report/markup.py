@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from html import escape
 
 from pathtemp.io.printable import printable
@@ -58,3 +59,12 @@ def aligned(numbers: list[str]) -> list[Markup]:
         missing = ("." if have == 0 else "") + "0" * (most - have) if x[-1:].isdigit() and have < most else ""
         filled.append(Markup(text(x) + (h("span", missing, class_="unseen") if missing else "")))
     return filled
+
+
+def minus(text: str) -> str:
+    """Text with minus signs for the hyphens that stand for them.
+
+    >>> minus("-8.05 (log z(1) - log z(0)), R-hat")
+    '−8.05 (log z(1) − log z(0)), R-hat'
+    """
+    return re.sub(r"(?<!\S)-(?=[\s\d])", "−", text)

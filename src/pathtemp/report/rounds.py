@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pathtemp.report.markup import Markup, h
+from pathtemp.report.markup import Markup, h, minus
 from pathtemp.result.run import RoundRecord
 from pathtemp.result.summary import with_error
 
@@ -67,7 +67,7 @@ def _round(number: int, count: int, record: RoundRecord) -> dict[str, Any]:
     if math.isfinite(record.khat):
         parts.append(f"k-hat {record.khat:.2f}")
     return {
-        "label": ", ".join(parts),
+        "label": minus(", ".join(parts)),
         "lam": [round(float(x), 6) for x in curve.lam[kept]],
         "mean": [float(x) for x in curve.mean[kept]],
         "se": [float(x) for x in se[kept]],

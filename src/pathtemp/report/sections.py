@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pathtemp._types import FloatArray
-from pathtemp.report.markup import Markup, aligned, h, rows
+from pathtemp.report.markup import Markup, aligned, h, minus, rows
 from pathtemp.result.parameters import derived_names, parameter_names
 from pathtemp.result.run import Check
 from pathtemp.result.summary import as_text, posterior_table, with_error
@@ -52,7 +52,7 @@ def verdict(fit: Fit) -> Markup:
 
 def facts(fit: Fit) -> Markup:
     """The numbers of the summary."""
-    return rows(list(fit.summary(rows=0).facts))
+    return rows([(name, minus(value).replace("->", "→")) for name, value in fit.summary(rows=0).facts])
 
 
 def modes(fit: Fit) -> Markup:
@@ -66,13 +66,14 @@ def modes(fit: Fit) -> Markup:
             str(k),
             f"{float(table.share[k]):.{digits}f} ± {float(table.share_se[k]):.{digits}f}",
             f"{int(table.visits[k]):,}",
-            f"{float(table.log_density[k]):.2f}",
+            minus(f"{float(table.log_density[k]):.2f}"),
             str(table.found_by[k]),
         )
         for k in range(min(len(table), MOST_ROWS))
     ]
-    head = ("mode", "share of the target", "round trips that came by", "log density at its top", "found by")
-    listed = [rows(lines, head=head, class_="numbers")] if lines else []
+    head = ("mode", "share", "round trips", "log density", "found by")
+    about = "Share of the target, round trips that came by, and the log density at the top of each mode."
+    listed = [rows(lines, head=head, class_="numbers"), h("p", about, class_="note")] if lines else []
     return h("section", h("h2", "Modes"), h("p", f"{table.headline}. Path: {table.why}."), *listed, id="modes")
 
 
@@ -113,7 +114,7 @@ def _table(fit: Fit, names: list[str]) -> Markup | None:
 def checks(fit: Fit) -> Markup:
     """Every check: what it asks, what was measured, and what to do where it failed."""
     lines = [_check(check) for check in sorted(fit.diagnostics.checks, key=lambda check: check.passed)]
-    head = h("tr", *(h("th", x, scope="col") for x in ("check", "what it asks", "measured", "held against", "")))
+    head = h("tr", *(h("th", x, scope="col") for x in ("check", "what it asks", "measured", "limit", "")))
     table = h("table", h("thead", head), h("tbody", *lines), class_="checks")
     return h("section", h("h2", "Checks behind the verdict"), table, id="checks")
 

@@ -23,6 +23,9 @@ LOG_LIK = "log_lik"
 MOST_TERMS = 2_000_000
 """Log likelihoods, of all draws and observations, that are computed without being asked for: seconds, and 16 MB."""
 
+PATH_DRAWS = "path_draws"
+"""Group of the draws of the joint path by name."""
+
 OBSERVED = "observed_data"
 """Group of the data whose likelihood the model has."""
 
@@ -31,7 +34,8 @@ def own_groups(fit: Fit) -> dict[str, xr.Dataset]:
     """What a fit holds, as groups with names that a file can hold; nothing is computed."""
     base = "prior" if fit.base_is_prior else "base"
     groups = {"posterior": fit.posterior, base: fit.base, "sample_stats": fit.sample_stats, "path": fit.path}
-    return {name: escape_names(data) for name, data in {**groups, **fit.data}.items()}
+    kept = {PATH_DRAWS: fit.path_draws} if fit.path_draws.data_vars else {}
+    return {name: escape_names(data) for name, data in {**groups, **kept, **fit.data}.items()}
 
 
 def tree_of(fit: Fit, log_likelihood: bool | None) -> xr.DataTree:

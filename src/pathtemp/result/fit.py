@@ -60,7 +60,11 @@ class Fit:
         Draws at lam = 1 and lam = 0, constrained, over (chain, draw, ...), named as the model names them.
     path
         The joint path over (chain, iteration): ``a``, ``lam``, ``delta`` (log target - log base) and, where
-        the engine kept it, ``theta0``, the first unconstrained coordinate.
+        the engine kept it, ``theta0``, the first unconstrained coordinate. And over (point): ``point_a`` and
+        ``point_lam`` of the draws of ``path_draws``.
+    path_draws
+        Some draws of the joint path by name, constrained, over (chain, draw, ...) with one chain; a figure shows any
+        variable along the path from them. Empty where the engine kept none.
     log_z
         The curve log z(lam) - log z(0): ``log_z(lam)``, ``log_z.se(lam)``, ``log_z.lam``, ``log_z.mean``.
     diagnostics
@@ -119,6 +123,7 @@ class Fit:
     known_evidence: bool | None = None
     remedy: str = ""
     base_is_prior: bool = False
+    path_draws: xr.Dataset = field(default_factory=xr.Dataset)
     sample_stats: xr.Dataset = field(default_factory=xr.Dataset)
     data: dict[str, xr.Dataset] = field(default_factory=dict)
     modes: Modes | None = None
@@ -143,6 +148,9 @@ class Fit:
             posterior=draws_dataset(model, run.target),
             base=draws_dataset(model, run.base, of_base=True),
             path=_path(run),
+            path_draws=xr.Dataset()
+            if run.points is None
+            else draws_dataset(model, run.points.theta[None], of_base=True),
             log_z=run.log_z,
             diagnostics=run.diagnostics,
             history=run.history,
@@ -363,7 +371,11 @@ def _version(name: str) -> str:
 def _path(run: Run) -> xr.Dataset:
     variables = {"a": run.a, "lam": run.lam, "delta": run.delta, "theta0": run.theta0}
     chains, iterations = run.a.shape
+    points = {} if run.points is None else {"point_a": run.points.a, "point_lam": run.points.lam}
     return xr.Dataset(
-        {name: ((SAMPLE_DIMS[0], "iteration"), np.asarray(x)) for name, x in variables.items() if x is not None},
+        {
+            **{name: ((SAMPLE_DIMS[0], "iteration"), np.asarray(x)) for name, x in variables.items() if x is not None},
+            **{name: ("point", x) for name, x in points.items()},
+        },
         coords={"chain": np.arange(chains), "iteration": np.arange(iterations)},
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from pathtemp._types import FloatArray, IntArray
 from pathtemp.modes.table import Modes
@@ -199,6 +200,39 @@ class Diagnostics:
         return [check.message for check in self.checks if not check.passed]
 
 
+MOST_POINTS, MOST_NUMBERS = 2**13, 2**19
+"""Points of the path that are kept with all of theta, and the numbers that these may be: four megabytes."""
+
+
+def most_points(dim: int) -> int:
+    """Points of the path that are kept with all of theta.
+
+    >>> most_points(2), most_points(1000)
+    (8192, 524)
+    """
+    return max(1, min(MOST_POINTS, MOST_NUMBERS // dim))
+
+
+class PathPoints(NamedTuple):
+    """Some draws of the joint path with all of theta: shapes (n, dim), (n,) and (n,)."""
+
+    theta: FloatArray
+    a: FloatArray
+    lam: FloatArray
+
+    @classmethod
+    def thinned(cls, theta: FloatArray, a: FloatArray, lam: FloatArray) -> PathPoints:
+        """Of arrays (iteration, chain, ...) evenly spread iterations of all chains, as many as are kept.
+
+        >>> import numpy as np
+        >>> PathPoints.thinned(np.zeros((9000, 2, 3)), np.zeros((9000, 2)), np.zeros((9000, 2))).theta.shape
+        (6000, 3)
+        """
+        rows, chains, dim = theta.shape
+        step = max(1, -(-rows * chains // most_points(dim)))
+        return cls(theta[::step].reshape(-1, dim), a[::step].ravel(), lam[::step].ravel())
+
+
 @dataclass(frozen=True)
 class Run:
     """The outcome of an engine.
@@ -210,6 +244,8 @@ class Run:
     a, lam, delta, theta0
         The joint path of the rounds the estimates come from, shapes (chain, iteration); ``theta0`` is the first
         coordinate of theta.
+    points
+        Some draws of that path with all of theta, from which figures show any variable; None where they were not kept.
     log_z
         The curve.
     history
@@ -239,5 +275,6 @@ class Run:
     counts: Counts
     seconds: dict[str, float] = field(default_factory=dict)
     theta0: FloatArray | None = None
+    points: PathPoints | None = None
     modes: Modes | None = None
     stats: dict[str, FloatArray | IntArray] = field(default_factory=dict)

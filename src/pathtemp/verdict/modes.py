@@ -86,9 +86,12 @@ def check_visits(visits: IntArray, expected: FloatArray, *, limit: int = 5) -> C
 
     >>> check_visits(np.array([50, 0]), np.array([0.9, 0.1])).passed
     False
+    >>> check_visits(np.array([50, 0]), np.array([1.0, 0.0])).value  # of those that matter
+    50
     """
-    few = np.flatnonzero((visits < limit) & (expected >= MATTERS))
-    worst = int(visits[few].min()) if len(few) else int(visits.min(initial=np.iinfo(np.int64).max))
+    matter = expected >= MATTERS
+    few = np.flatnonzero((visits < limit) & matter)
+    worst = int(visits[matter].min()) if matter.any() else limit
     if len(few) == 0:
         return Check("mode visits", worst, limit, True)
     k = int(few[np.argmax(expected[few])])

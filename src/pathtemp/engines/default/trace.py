@@ -15,6 +15,7 @@ from pathtemp.io.persistent import persistent
 from pathtemp.kernels.rounds import Record
 from pathtemp.kernels.transported_hmc import KernelParameters
 from pathtemp.result.curve import LogZ
+from pathtemp.result.run import PathPoints, most_points
 from pathtemp.verdict.travel import BINS
 
 MOST_POINTS = 2**17
@@ -27,18 +28,19 @@ KHAT_POINTS = 8192
 """Points from which the k-hat of a round is computed."""
 
 
-@persistent("rows", "rounds", "visits", "returns", "bins", "at_ends", "moves", "accepted")
+@persistent("rows", "whole", "rounds", "visits", "returns", "bins", "at_ends", "moves", "accepted")
 class Trace:
     """The path of the frozen rounds.
 
-    ``a``, ``lam``, ``delta``, ``first`` have shape (chain, iteration), evenly thinned; all that is counted is exact.
+    ``a``, ``lam``, ``delta``, ``first`` have shape (chain, iteration), evenly thinned; ``points`` are fewer, with all
+    of theta. All that is counted is exact.
     ``bins`` and ``at_ends`` are the visits to the bins between the ends of the path, and to the ends.
     """
 
     def __init__(self, chains: int) -> None:
         self._chains = chains
         self._shown = min(chains, MOST_POINTS // FEWEST_ROWS)
-        self.rows = Rows(MOST_POINTS // self._shown)
+        self.rows, self.whole = Rows(MOST_POINTS // self._shown), Rows(most_points(1))
         self.rounds = 0
         self.visits = TargetVisits(chains)
         self.returns = np.zeros(chains, int)
@@ -51,6 +53,7 @@ class Trace:
         shown = slice(0, self._shown)
         names = ("a", "lam", "delta", "first")
         self.rows.add(**{name: np.asarray(getattr(record, name))[:, shown] for name in names})
+        self._add_whole(record)
         lam = np.asarray(record.lam)
         self.returns += np.asarray(record.regenerated).sum(axis=0)
         self.visits.add(record.regenerated, lam >= 1)
@@ -59,6 +62,16 @@ class Trace:
         mean, count = along_path(record.position, record.acceptance, BINS)
         self.moves += count
         self.accepted += mean * count
+
+    def _add_whole(self, record: Record) -> None:
+        """Add points with all of theta, which the record has at the end of every block of iterations."""
+        blocks, chains, dim = record.theta.shape
+        most = most_points(dim)
+        shown = slice(0, min(chains, max(1, most // FEWEST_ROWS)))
+        self.whole.most = max(1, most // shown.stop)
+        ends = slice(len(record.lam) // blocks - 1, None, len(record.lam) // blocks)
+        a, lam = (np.asarray(x)[ends, shown] for x in (record.a, record.lam))
+        self.whole.add(theta=np.asarray(record.theta)[:, shown], a=a, lam=lam)
 
     @classmethod
     def joined(cls, parts: Sequence[Trace]) -> Trace:
@@ -71,11 +84,8 @@ class Trace:
         if any(part._shown < part._chains for part in parts):
             shown = shown[:1]
         if shown:
-            length = min(len(part.rows.fields["a"]) for part in shown)
-            whole.rows.fields = {
-                name: np.concatenate([part.rows.fields[name][:length] for part in shown], axis=1)
-                for name in shown[0].rows.fields
-            }
+            whole.rows.fields = _side_by_side([part.rows.fields for part in shown])
+            whole.whole.fields = _side_by_side([part.whole.fields for part in shown])
         whole.rounds = min(part.rounds for part in parts)
         whole.visits = TargetVisits.joined([part.visits for part in parts])
         whole.returns = np.concatenate([part.returns for part in parts])
@@ -108,6 +118,12 @@ class Trace:
         return self._field("first")
 
     @property
+    def points(self) -> PathPoints | None:
+        """Some points with all of theta; None before the first round."""
+        kept = self.whole.fields
+        return PathPoints.thinned(kept["theta"], kept["a"], kept["lam"]) if kept else None
+
+    @property
     def acceptance(self) -> FloatArray:
         """Mean HMC acceptance at 20 equispaced positions from end to end; their number of moves is in ``moves``."""
         return np.asarray(self.accepted / np.maximum(self.moves, 1e-12))
@@ -120,3 +136,9 @@ class Trace:
         ratio = log_c - curve(lam)
         flat = (lam <= 0) | (lam >= 1)
         return khat(ratio.ravel(), flat=flat.ravel()).value if np.isfinite(ratio).all() else float("nan")
+
+
+def _side_by_side(parts: Sequence[dict[str, FloatArray]]) -> dict[str, FloatArray]:
+    """Rows of several runs, (iteration, chain, ...), with the chains of all; as many rows as the shortest has."""
+    length = min(len(part["a"]) for part in parts)
+    return {name: np.concatenate([part[name][:length] for part in parts], axis=1) for name in parts[0]}

@@ -200,6 +200,7 @@ def judge(frozen: Frozen, history: tuple[RoundRecord, ...]) -> Run:
         lam=trace.lam,
         delta=trace.delta,
         theta0=trace.first,
+        points=trace.points,
         log_z=curve,
         history=history,
         diagnostics=diagnostics(

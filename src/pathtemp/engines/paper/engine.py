@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any, ClassVar
 
@@ -14,11 +13,12 @@ import numpy as np
 
 from pathtemp._types import Array, Key, Sampler
 from pathtemp.engines.met import watch_of
+from pathtemp.engines.paper.plan import PaperPlan
 from pathtemp.engines.paper.trace import LINK, PaperTrace, importance_curve, log_z_curve, marginal_khat, path_nodes
 from pathtemp.engines.paper.verdict import diagnose, tours
 from pathtemp.engines.protocol import Engine, Host, Line, Schedule
 from pathtemp.errors import InputError
-from pathtemp.io.persistent import persistent, storable
+from pathtemp.io.persistent import persistent
 from pathtemp.kernels.joint_nuts import Draws, joint_log_density, position_of, run_chain
 from pathtemp.kernels.rejected import Rejected
 from pathtemp.model.evaluate import agree, energies_of
@@ -28,7 +28,7 @@ from pathtemp.paths.links import CubicLink
 from pathtemp.paths.pseudoprior import Kernels
 from pathtemp.result.curve import LogZ
 from pathtemp.result.fit import Fit
-from pathtemp.result.run import Counts, Rejections, RoundRecord, Run
+from pathtemp.result.run import Counts, PathPoints, Rejections, RoundRecord, Run
 from pathtemp.seeds import round_key, seed_word
 from pathtemp.settings import PaperSettings
 
@@ -43,28 +43,6 @@ Rule = Callable[[Sequence[PaperTrace], Kernels], LogZ]
 
 NextPrior = Callable[[LogZ | None, Sequence[PaperTrace]], Kernels]
 """The next log c given the estimate of log z and the traces, None before the first adaptation."""
-
-
-@storable
-@dataclass(frozen=True)
-class PaperPlan:
-    """A run of the paper's engine as it was asked for.
-
-    Parameters
-    ----------
-    seed, settings
-        As the user gave them.
-    draws
-        Most draws of the target, and of the base, to hand over per chain; all when None. There may be fewer,
-        or none: they are the visits of the chains to lam = 1.
-    budget
-        Gradient evaluations that no adaptation may be expected to pass; None for any number.
-    """
-
-    seed: int
-    settings: PaperSettings
-    draws: int | None = None
-    budget: float | None = None
 
 
 @persistent("traces", "counts", "rejected", "seconds", "settled", "curve", "khat", device=("log_c",))
@@ -147,6 +125,7 @@ class PaperEngine(Engine):
             lam=trace.lam,
             delta=trace.delta,
             theta0=trace.theta[..., 0],
+            points=PathPoints.thinned(trace.theta.swapaxes(0, 1), trace.a.T, trace.lam.T),
             log_z=self.curve,
             history=history,
             diagnostics=diagnose(

@@ -31,7 +31,7 @@ from pathtemp.paths.function import FunctionPath, LogPath
 from pathtemp.paths.links import BASE_END, TARGET_START
 from pathtemp.result.curve import LogZ
 from pathtemp.result.fit import Fit
-from pathtemp.result.run import Counts, RoundRecord, Run
+from pathtemp.result.run import Counts, PathPoints, RoundRecord, Run
 from pathtemp.seeds import Stream, rng
 
 SEARCH_SHARE = 0.15
@@ -129,6 +129,7 @@ class FunctionEngine(PathEngine):
             a=every_a,
             lam=chains.lam_of(every_a),
             delta=trace.stacked("plain").T / (chains.high - chains.low),
+            points=PathPoints.thinned(theta, a, chains.lam_of(a)),
             log_z=LogZ(lam, mean - mean[0], curves[0].se(lambda curve: curve - curve[0])),
             history=history,
             diagnostics=judge(self, curves, at_end),

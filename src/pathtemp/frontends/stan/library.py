@@ -7,6 +7,7 @@ import functools
 import itertools
 import logging
 import os
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -151,7 +152,9 @@ class Instance:
         try:
             self._call(self._library.bs_param_unconstrain, self.pointer, _doubles(row), _doubles(out))
         except StanError as error:
-            raise InputError(f"init: {' '.join(str(error).split()).removeprefix('Exception: ')[:120]}") from None
+            # Stan names its own function and the place of the declaration; the value and its bound are what helps.
+            said = re.sub(r"^(Exception: )?(\w+_free: )?| \(in '.*$", "", " ".join(str(error).split()))
+            raise InputError(f"init: a value lies outside the range of its parameter ({said[:120]})") from None
         return out
 
     def translate(self, message: str) -> str:

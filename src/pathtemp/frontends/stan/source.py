@@ -17,6 +17,7 @@ UNNAMED = "the Stan program"
 """What messages call a program that was given as text."""
 
 _INCLUDE = re.compile(r'#include[ \t]+(?:<([^>\n]+)>|"([^"\n]+)"|([^\s<"][^\s]*))[ \t]*')
+_INTERNAL = re.compile(r"\bpathtemp_model_namespace::\w+: ")
 _LOCATION = re.compile(rf"(?:file )?['\"]?{re.escape(GENERATED)}['\"]?, line (\d+)")
 
 
@@ -64,13 +65,15 @@ class Source:
         >>> source = Source("parameters { real x; }", (Place("my.stan", 7),))
         >>> source.translate("Exception: x is 3 (in 'program.stan', line 1, column 2 to column 5)")
         "Exception: x is 3 (in 'my.stan', line 7, column 2 to column 5)"
+        >>> source.translate("Exception: pathtemp_model_namespace::pathtemp_model: s is -1")
+        'Exception: s is -1'
         """
 
         def replace(match: re.Match[str]) -> str:
             place = self.place(int(match.group(1)))
             return "code that pathtemp added" if place is None else f"'{place.file}', line {place.line}"
 
-        return _LOCATION.sub(replace, message)
+        return _LOCATION.sub(replace, _INTERNAL.sub("", message))
 
 
 def _hidden(text: str, name: str) -> Iterator[tuple[int, int, bool]]:
