@@ -93,7 +93,7 @@ MADE_ANEW: dict[str, set[str]] = {
         "full",
         "leapfrogs",
         "devices",
-        "start",
+        "_start",
         "_seed",
         "_round",
     },
