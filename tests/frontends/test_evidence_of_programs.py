@@ -120,7 +120,7 @@ def test_a_model_that_decides_by_a_value_is_one_sentence() -> None:
         if mu > 0:
             numpyro.sample("y", dist.Normal(mu, 1.0), obs=y)
 
-    with pytest.raises(pt.InputError, match="decides by the value of a site, which JAX cannot trace"):
+    with pytest.raises(pt.InputError, match="decides takes a site out of JAX, by `if`"):
         pt.from_numpyro(decides, jnp.asarray(Y))
     with pytest.raises(pt.InputError, match="decides fails with the arguments given"):
         pt.from_numpyro(decides)

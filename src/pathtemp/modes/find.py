@@ -67,7 +67,7 @@ class Limits:
     slopes: int | None = None
     starts: int = 0
     colder: bool = False
-    held: tuple[int, int] = (16, 64)
+    held: tuple[int, int] = (8, 32)
 
 
 def find_modes(

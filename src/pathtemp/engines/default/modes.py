@@ -11,7 +11,7 @@ import numpy as np
 
 from pathtemp._types import FloatArray, IntArray
 from pathtemp.engines.default.chains import Chains
-from pathtemp.engines.default.effort import FULL, THOROUGH, work_of
+from pathtemp.engines.default.effort import THOROUGH, work_of
 from pathtemp.engines.default.verdict import target_draws
 from pathtemp.engines.protocol import Host
 from pathtemp.io.persistent import persistent
@@ -72,6 +72,9 @@ LOOK_AT = (2, 6)
 """Adaptive rounds after which target draws are looked at."""
 
 MOST_RESTARTS = 3
+
+BUDGETED = (8, 32)
+"""Points that each planted mode is held against, at most, where the user gives a budget."""
 
 AGAIN_SECONDS = 0.4
 """Share of the seconds of a run, where it has a limit, after which it does not begin again."""
@@ -155,7 +158,7 @@ class ModeSearch:
             slopes=scan if free else None,
             starts=work.starts if free else 0,
             colder=free and work is THOROUGH,
-            held=work.held if free else FULL.held,
+            held=work.held if free else min(work.held, BUDGETED),
         )
         self._search.climb(self.hints, found_by="given", random=False, most_gradients=most)
 
