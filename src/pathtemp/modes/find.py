@@ -32,6 +32,9 @@ GOALS, GOAL_POWER = (Goal(width=0.7, share=0.05), Goal(width=0.5, share=0.1)), 0
 FEW_MODES = 4
 """Modes from which others are expected to be like them."""
 
+MOST_HELD = 32_768
+"""Coordinates of the draws of the base that planted modes are held against, at most: matrices make these dear."""
+
 NEAREST = 0.25
 """How near to a known mode others are planted, relative to a draw of the base."""
 
@@ -202,12 +205,13 @@ def _planted(search: Search, seen: Scan) -> Planted:
 def _power(plot: Plot, search: Search, seen: Scan, levels: tuple[float, float], limits: Limits) -> Power:
     """The power of the scan, by both of its measures, and how often starts lead to planted modes."""
     near, often = limits.held
+    often = min(often, limits.scan, MOST_HELD // seen.theta.shape[1])
     # Where not all that was picked was climbed from, the scan shows nothing.
     picked = np.isfinite(levels[0])
     must = np.maximum(seen.log_q, seen.known + levels[0]) if picked else np.full(len(seen.log_q), np.inf)
     power = noticed_at(plot.nothing(), plot, seen.theta, must, most=near)
     power = noticed_by_turn(power, plot, seen, search.laws, limit=min(levels[1], AWAY), most=near)
-    return led_by_draws(power, plot, seen.theta[: min(often, limits.scan)], seen.log_q[: min(often, limits.scan)])
+    return led_by_draws(power, plot, seen.theta[:often], seen.log_q[:often])
 
 
 def outwards(theta: FloatArray) -> FloatArray:

@@ -238,13 +238,14 @@ def _leads(power: Power, plot: Plot, points: FloatArray, height: FloatArray, cho
     One more is minus infinity, so that there always is one.
     """
     lead = np.full((*power.lead.shape, chosen.shape[1] + 1), -np.inf)
-    shape = plot.planted.shape
-    centre = shape.law.standardise(plot.places)
+    standardise = plot.planted.shape.law.standardise
+    few, again = np.unique(chosen, return_inverse=True)
+    z, centre = standardise(points[few]), standardise(plot.places)
+    again = again.reshape(chosen.shape)
     for k, width in enumerate(WIDTHS):
         place, column = np.nonzero((chosen >= 0) & (power.lead[:, [k]] < ENOUGH))
-        numbers = chosen[place, column]
-        must = height[numbers] - plot.log_mass
-        u = shape.law.standardise(points[numbers]) - centre[place]
+        must = height[chosen[place, column]] - plot.log_mass
+        u = z[again[place, column]] - centre[place]
         lead[place, k, column] = plot.planted.log_density(u, width, must) - must
     return lead
 
