@@ -107,14 +107,17 @@ class TimeLeft:
 
 
 class _Clock(ProgressColumn):
-    """The time left, which runs down between rounds however long one takes; before it is known, the time so far."""
+    """The time left, which runs down between rounds however long one takes; before it is known, the time so far.
+
+    A run without a budget mostly ends sooner.
+    """
 
     def render(self, task: Task) -> Text:
         """As the display draws it, some times a second."""
         end, now = task.fields["end"], task.get_time()
         if end is None:
             return Text(f"{duration(task.elapsed or 0.0)} so far")
-        return Text(f"{duration(max(0.0, end - now))} left")
+        return Text(f"at most {duration(max(0.0, end - now))} left")
 
 
 class RichProgress:
