@@ -107,7 +107,7 @@ def test_the_time_runs_between_rounds():
         progress.finish()
 
     shown(terminal=True, act=act)
-    assert seen == ["10:00 so far", "50:00 left", "0:00 left"]
+    assert seen == ["10:00 so far", "at most 50:00 left", "at most 0:00 left"]
 
 
 def test_nothing_is_written_where_there_is_no_terminal():
