@@ -46,6 +46,16 @@ def test_a_narrow_mode_is_found_by_the_scan(dim: int, width: float, weight: floa
     np.testing.assert_allclose(sorted(masses), sorted([weight, 1 - weight]), rtol=0.3)
 
 
+def test_draws_of_the_target_say_nothing_of_what_the_search_missed() -> None:
+    """The scan of the base met the narrow mode a few times; that all draws of the target lie in it does not change it."""
+    search = searched(narrow(3, 0.1, 0.5))
+    before = [mode.held for mode in search.modes], search.missing
+    centre = search.modes[int(np.argmin([mode.law.log_det for mode in search.modes]))].law.centre
+    draws = centre + 0.1 * np.random.default_rng(0).normal(size=(512, 3))
+    search.least_explained(search.scan(draws, gradients=512), 32)
+    assert ([mode.held for mode in search.modes], search.missing) == before
+
+
 @SLOW
 def test_ten_modes_and_their_masses() -> None:
     search = searched(testing.paper_mixture(30, centre_scale=5.0))

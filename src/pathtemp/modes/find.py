@@ -121,6 +121,7 @@ def find_modes(
     all_climbed = False
     while left() > 0 and not all_climbed:
         picked = search.least_explained(seen, BATCH)
+        search.count_held(seen)
         all_climbed = not search.climb(theta[picked], found_by="scan", random=False, most_gradients=left())
     levels_of_scan = seen.levels(BATCH) if all_climbed else (np.inf, -1.0)
     search.refine()

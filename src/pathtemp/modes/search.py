@@ -387,5 +387,8 @@ class Search:
     def least_explained(self, scan: Scan, count: int) -> IntArray:
         """Numbers of the ``count`` points of a scan that the modes known so far explain least."""
         scan.explain(self.laws, [mode.log_mass for mode in self.modes])
-        self.modes = [replace(m, held=int(n)) for m, n in zip(self.modes, scan.held(len(self.modes)), strict=True)]
         return scan.pick(count)
+
+    def count_held(self, scan: Scan) -> None:
+        """Note how many points of a scan of the base, which was explained, lie in the basin of each mode."""
+        self.modes = [replace(m, held=int(n)) for m, n in zip(self.modes, scan.held(len(self.modes)), strict=True)]
