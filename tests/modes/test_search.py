@@ -47,7 +47,7 @@ def test_a_narrow_mode_is_found_by_the_scan(dim: int, width: float, weight: floa
 
 
 def test_draws_of_the_target_say_nothing_of_what_the_search_missed() -> None:
-    """The scan of the base met the narrow mode a few times; that all draws of the target lie in it does not change it."""
+    """The scan of the base met the narrow mode a few times, which draws of the target that lie in it do not change."""
     search = searched(narrow(3, 0.1, 0.5))
     before = [mode.held for mode in search.modes], search.missing
     centre = search.modes[int(np.argmin([mode.law.log_det for mode in search.modes]))].law.centre
