@@ -20,9 +20,11 @@ from pathtemp.io.checkpoint import new_place, place_of
 from pathtemp.io.lock import lock_of, working
 
 HOLDER = """
-import sys, time
+import signal, sys
 from pathlib import Path
 from pathtemp.io.lock import working
+for end in signal.SIGTERM, signal.SIGHUP:
+    signal.signal(end, signal.SIG_DFL)  # nohup ignores the second
 with working(Path(sys.argv[1])):
     print("mine", flush=True)
     sys.stdin.read()
