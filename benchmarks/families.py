@@ -185,24 +185,26 @@ def calibration(rows: list[dict[str, str]]) -> list[tuple[float, float, int, int
 
 
 def draw_calibration(groups: list[tuple[float, float, int, int]], file: Path) -> None:
-    """Stated power against the rate of finding, with intervals that hold 95% of the rates."""
+    """Stated power against the rate of finding, with 95% intervals; a second file is for dark pages."""
     import matplotlib.pyplot as plt
 
     from pathtemp.plots.style import RC
 
-    with plt.rc_context(RC):
-        figure, axes = plt.subplots(figsize=(4.5, 4.0), layout="constrained")
-        stated = np.array([group[0] for group in groups])
-        found, count = (np.array([group[k] for group in groups], float) for k in (2, 3))
-        # Jeffreys intervals.
-        low, high = (beta.ppf(q, found + 0.5, count - found + 0.5) for q in (0.025, 0.975))
-        rate = found / count
-        axes.plot([0, 1], [0, 1], color="0.6", linewidth=1)
-        axes.errorbar(stated, rate, yerr=[np.maximum(rate - low, 0), np.maximum(high - rate, 0)], fmt="o")
-        for x, y, n in zip(stated, rate, count, strict=True):
-            axes.annotate(f"{int(n)}", (x, y), xytext=(6, -10), textcoords="offset points", fontsize=8)
-        axes.set(xlabel="power that the run stated", ylabel="rate at which such modes were found")
-        figure.savefig(file, dpi=160)
+    stated = np.array([group[0] for group in groups])
+    found, count = (np.array([group[k] for group in groups], float) for k in (2, 3))
+    # Jeffreys intervals.
+    low, high = (beta.ppf(q, found + 0.5, count - found + 0.5) for q in (0.025, 0.975))
+    rate = found / count
+    for place, look in ((file, "default"), (file.with_name(f"{file.stem}-dark.png"), "dark_background")):
+        with plt.style.context(look), plt.rc_context(RC):
+            figure, axes = plt.subplots(figsize=(4.5, 4.0), layout="constrained")
+            axes.plot([0, 1], [0, 1], color="0.6", linewidth=1)
+            axes.errorbar(stated, rate, yerr=[np.maximum(rate - low, 0), np.maximum(high - rate, 0)], fmt="o")
+            for x, y, n in zip(stated, rate, count, strict=True):
+                axes.annotate(f"{int(n)}", (x, y), xytext=(6, -10), textcoords="offset points", fontsize=8)
+            axes.set(xlabel="power that the run stated", ylabel="rate at which such modes were found")
+            figure.savefig(place, dpi=160, transparent=look != "default")
+            plt.close(figure)
 
 
 def main() -> None:
