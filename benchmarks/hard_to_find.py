@@ -17,15 +17,12 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jax.scipy.special import logsumexp
 
 import pathtemp as pt
 from benchmarks.families import read
 from benchmarks.measure import Row, markdown
-from pathtemp._types import Array, FloatArray
+from pathtemp.testing import Problem, gaussian_mixture
 
 RESULTS = Path(__file__).parent / "results" / "hard_to_find.csv"
 
@@ -33,66 +30,42 @@ MISSING = 0.2
 """Share of a part among the draws, relative to its due, below which it is missing."""
 
 
-class Mixture:
-    """A mixture of round normals, normalised; callable on one point (dim,).
-
-    Parameters
-    ----------
-    weight, scale
-        Of each part, (K,).
-    centre
-        Of each part, (K, dim).
-    """
-
-    def __init__(self, weight: FloatArray, scale: FloatArray, centre: FloatArray) -> None:
-        self.weight, self.scale, self.centre = weight, scale, centre
-
-    def log_parts(self, x: Array) -> Array:
-        """Log weighted density of each part, (K,)."""
-        square = jnp.sum(((x - self.centre) / self.scale[:, None]) ** 2, axis=1)
-        size = x.shape[0] * (np.log(self.scale) + 0.5 * np.log(2 * np.pi))
-        return np.log(self.weight) - 0.5 * square - size
-
-    def __call__(self, x: Array) -> Array:
-        """Log density."""
-        return logsumexp(self.log_parts(x))
-
-
-def three_modes() -> tuple[Mixture, float]:
+def three_modes() -> Problem:
     """Three modes in 20-d, their scales .7, 1 and 1.4."""
     centre = 4.0 * np.random.default_rng(0).normal(size=(3, 20))
-    return Mixture(np.array([0.2, 0.3, 0.5]), np.array([0.7, 1.0, 1.4]), centre), 5.0
+    return gaussian_mixture([0.2, 0.3, 0.5], centre, scales=[0.7, 1.0, 1.4], base_scale=5.0)
 
 
-def corners() -> tuple[Mixture, float]:
+def corners() -> Problem:
     """64 equal modes at the corners of a cube in 6-d."""
     centre = 4.0 * np.array(list(itertools.product([-1.0, 1.0], repeat=6)))
-    return Mixture(np.full(64, 1 / 64), np.full(64, 0.5), centre), 6.0
+    return gaussian_mixture(np.full(64, 1 / 64), centre, scales=0.5, base_scale=6.0)
 
 
-def spike() -> tuple[Mixture, float]:
+def spike() -> Problem:
     """A spike of width .01 inside a slab of width .1, in 20-d."""
-    return Mixture(np.array([0.99, 0.01]), np.array([0.01, 0.1]), np.zeros((2, 20))), 1.0
+    return gaussian_mixture([0.99, 0.01], np.zeros((2, 20)), scales=[0.01, 0.1], base_scale=1.0)
 
 
-CASES: dict[str, Callable[[], tuple[Mixture, float]]] = {"three_modes": three_modes, "corners": corners, "spike": spike}
+CASES: dict[str, Callable[[], Problem]] = {"three_modes": three_modes, "corners": corners, "spike": spike}
 
 
 def one_run(name: str, seed: int) -> Row:
     """One default run, held against the truth: log z is zero."""
-    target, spread = CASES[name]()
-    dim = target.centre.shape[1]
+    problem = CASES[name]()
+    assert problem.shares is not None
+    assert problem.labels is not None
     began = time.perf_counter()
-    fit = pt.temper(target=target, base=pt.normal(0.0, spread, shape=(dim,)), seed=seed, progress=False)
-    theta = jnp.asarray(np.asarray(fit.posterior["theta"]).reshape(-1, dim))
+    fit = pt.temper(problem.model, seed=seed, progress=False)
+    theta = np.asarray(fit.posterior["theta"]).reshape(-1, problem.model.dim)
     value, se = fit.log_marginal_likelihood
-    held = np.asarray(jax.jit(jax.vmap(lambda x: jax.nn.softmax(target.log_parts(x))))(theta)).mean(axis=0)
+    held = np.bincount(problem.labels(theta), minlength=len(problem.shares)) / len(theta)
     return {
         "problem": name,
         "seed": seed,
         "error": value,
         "se": se,
-        "missing": float(np.sum(target.weight[held < MISSING * target.weight])),
+        "missing": float(np.sum(problem.shares[held < MISSING * problem.shares])),
         "power": np.nan if fit.modes is None else fit.modes.power(width=0.7, share=0.05),
         "known": 0 if fit.modes is None else len(fit.modes),
         "converged": int(fit.converged),

@@ -58,7 +58,7 @@ class Settings:
         "full" scans up to 16,384 draws of the base for modes, moves lam on a lattice of ``orbit`` points, and brings
         some 4000 target draws; "thorough" scans 131,072 and makes up to 16,384 starts where they help; "light" scans
         1024, moves on two points whatever ``orbit`` is, and brings some 1300. "auto" times the density at the start and
-        takes "thorough" up to 5 us and "light" from 0.2 ms on. The fit says which it was.
+        takes "thorough" up to 8 us and "light" from 0.2 ms on. The fit says which it was.
     """
 
     chains: int = 64

@@ -48,21 +48,22 @@ def test_a_mode_is_noticed_where_any_point_says_so(width: float) -> None:
 
 def test_between_the_widths_power_is_interpolated() -> None:
     rng = np.random.default_rng(1)
-    points, places = 4.0 * rng.normal(size=(500, 3)), 4.0 * rng.normal(size=(200, 3))
+    points, places = 4.0 * rng.normal(size=(500, 3)), 4.0 * rng.normal(size=(1000, 3))
     height = stats.multivariate_normal(np.zeros(3)).logpdf(points)
     plot = Plot(normal_copies(3), places, 0.0)
     made = noticed_at(plot.nothing(), plot, points, height, most=64)
     for width in (0.85, 0.6, 0.4, 0.2):
         exact = np.any(lead_by_force(places, points, height, width=width, share=0.1) > 0, axis=1).mean()
-        # Below the least width another point may be the best one, which is not known.
-        assert exact - (0.1 if width > 0.3 else 0.3) < made(width=width, share=0.1) < exact + 0.05
+        # Over seeds the differences stay within .01, but for the last: below the least width another point may be the
+        # best one, which is not known, and the difference has mean -.24 and standard deviation .012.
+        assert exact - (0.03 if width > 0.3 else 0.3) < made(width=width, share=0.1) < exact + 0.03
 
 
 def test_starts_notice_modes_as_often_as_draws_of_the_base_lead_to_them() -> None:
     """A thousand starts are foretold from two hundred other draws, for modes that a start rarely leads to."""
     rng = np.random.default_rng(2)
     dim, width, share = 4, 0.5, 0.1
-    places, draws, starts = (4.0 * rng.normal(size=(n, dim)) for n in (200, 200, 1000))
+    places, draws, starts = (4.0 * rng.normal(size=(n, dim)) for n in (800, 200, 1000))
     log_q = stats.multivariate_normal(np.zeros(dim)).logpdf
     plot = Plot(normal_copies(dim), places, 0.0)
     made = led_by_draws(plot.nothing(), plot, draws, log_q(draws))
@@ -70,8 +71,8 @@ def test_starts_notice_modes_as_often_as_draws_of_the_base_lead_to_them() -> Non
     ahead = lead_by_force(places, starts, log_q(starts), width=width, share=share) > 0
     # The shares are small, and many modes are led to by none of the two hundred draws.
     assert np.mean(ahead) < 0.05
-    # Three standard errors of the rate over 200 places, and what a beta law does not fit.
-    assert stated == pytest.approx(np.any(ahead, axis=1).mean(), abs=0.15)
+    # Over seeds the difference has mean .008 and standard deviation .003.
+    assert stated == pytest.approx(np.any(ahead, axis=1).mean(), abs=0.05)
 
 
 def test_bent_modes_are_led_to_as_seldom_as_their_copies() -> None:
@@ -88,7 +89,7 @@ def test_bent_modes_are_led_to_as_seldom_as_their_copies() -> None:
         plot = Plot(Planted(normal_shape(law), [law], [0.0], log_target), places, 0.0)
         return float(np.mean(led_by_draws(plot.nothing(), plot, draws, log_bent(draws)).common[:, 2] > -np.log(1 / 9)))
 
-    places, draws = 6.0 * rng.normal(size=(100, dim)), 6.0 * rng.normal(size=(400, dim))
+    places, draws = 6.0 * rng.normal(size=(300, dim)), 6.0 * rng.normal(size=(100, dim))
     width, odds = 0.5, np.log(1 / 9)
     true = [
         np.sort(log_bent((draws - place) / width) - dim * np.log(width) + odds - log_bent(draws))[-TOP:] > 0
@@ -96,6 +97,7 @@ def test_bent_modes_are_led_to_as_seldom_as_their_copies() -> None:
     ]
     assert often(log_bent) == pytest.approx(np.mean(true), abs=0.01)
     elliptical = often(stats.multivariate_normal(np.zeros(dim)).logpdf)
+    # The ratio is 1.90 on average over seeds, with a standard deviation of .11.
     assert elliptical > 1.2 * np.mean(true)
 
 

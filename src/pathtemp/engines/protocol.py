@@ -192,7 +192,7 @@ class Engine(ABC):
         return False
 
     def begins_again(self, host: Host) -> bool:
-        """Whether what came after the last round showed that everything is to be prepared again."""
+        """Make ready to be prepared again, where what came after the last round asks for it; whether it does."""
         return False
 
     def make_room(self, draws: int) -> float:

@@ -12,7 +12,6 @@ import numpy as np
 
 from pathtemp.modes.local import Local
 from pathtemp.modes.power import Power
-from pathtemp.modes.shape import Shape
 from pathtemp.modes.table import Modes
 from pathtemp.result.curve import LogZ
 from pathtemp.result.run import Check, Counts, Diagnostics, Rejections, RoundRecord
@@ -21,7 +20,7 @@ from pathtemp.settings import LadderSettings, PaperSettings, Settings
 CLASSES: dict[str, type] = {
     cls.__name__: cls
     for cls in (
-        *(Check, Counts, Diagnostics, LadderSettings, Local, LogZ, Modes, Power, Shape),
+        *(Check, Counts, Diagnostics, LadderSettings, Local, LogZ, Modes, Power),
         *(PaperSettings, Rejections, RoundRecord, Settings),
     )
 }

@@ -304,7 +304,7 @@ class TemperEngine(ChainsEngine):
         return self.modes is not None and self.modes.look_at_draws(self, host, room)
 
     def begins_again(self, host: Host) -> bool:
-        """Whether that look led to a mode that the base should know."""
+        """Make ready to begin again where that look led to a mode that the base should know; whether it did."""
         return self.modes is not None and self.modes.found_late(self, host)
 
     def make_room(self, draws: int) -> float:

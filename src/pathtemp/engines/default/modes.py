@@ -204,9 +204,8 @@ class ModeSearch:
         model, old = choose.with_mixture(self._model, self._search), engine.chains
         assert model.sample_base is not None
         theta = exact_draws(model.sample_base, seed=self._seed, stream=Draws.STARTS, count=old.settings.chains)
-        chains = engine.chains_of(model, (theta, energies_of(GeometricPath(model.log_base, model.log_target), theta)))
-        chains.counts, chains.seconds, chains.rejected = old.counts, old.seconds, old.rejected
-        return chains
+        energies = energies_of(GeometricPath(model.log_base, model.log_target), theta)
+        return _go_on_counting(old, engine.chains_of(model, (theta, energies)))
 
     def met_new_mode(self, engine: TemperEngine, record: Record, host: Host) -> bool:
         """Whether target draws of this round lead to a mode of some mass, and there is room to begin again with it."""
@@ -280,7 +279,7 @@ class ModeSearch:
         return True
 
     def found_late(self, engine: TemperEngine, host: Host) -> bool:
-        """Whether a mode of some mass was found after the last round, and the run may begin again with it.
+        """Make ready to begin again with a mode of some mass that was found after the last round; whether there is one.
 
         What was spent does not count for the second turn, whose rounds are as many as those of a new run.
         """
@@ -290,16 +289,13 @@ class ModeSearch:
             return False
         engine.free = engine.counts.gradients
         if not self._mixture:
-            self._start_anew(engine)
+            # On the same path the chains need other random numbers, which follow the number of the round.
+            rounds = engine.chains.rounds
+            engine.chains = _go_on_counting(engine.chains, engine.chains_of(self._model, engine.start))
+            engine.chains.rounds = rounds
+            engine.forget()
             engine.anneal(host)
         return True
-
-    def _start_anew(self, engine: TemperEngine) -> None:
-        """Chains that have not moved yet on the path from the user's base; their rounds go on from those before."""
-        old, engine.chains = engine.chains, engine.chains_of(self._model, engine.start)
-        for name in ("counts", "seconds", "rejected", "rounds"):
-            setattr(engine.chains, name, getattr(old, name))
-        engine.forget()
 
     def _look(self, theta: FloatArray, room: float, engine: TemperEngine, host: Host) -> IntArray:
         """Climb from the target draws (n, dim) that are explained least; returns the numbers of new modes."""
@@ -362,6 +358,12 @@ class ModeSearch:
             looked_at=search.base_starts + search.scanned,
             noticed=None if search.without_list else search.power,
         )
+
+
+def _go_on_counting(old: Chains, new: Chains) -> Chains:
+    """The new chains, which count on from what the old ones have spent and met."""
+    new.counts, new.seconds, new.rejected = old.counts, old.seconds, old.rejected
+    return new
 
 
 def _spread(theta: FloatArray) -> FloatArray:
