@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from pathtemp._types import Array, FloatArray
 from pathtemp.api.arguments import a_kind_of, finite_array, positive_number, whole_number
 from pathtemp.api.cores import kept_to_cores
-from pathtemp.api.given import check_nothing_else, context_model, init_points, made_model
+from pathtemp.api.given import check_asked, check_nothing_else, context_model, init_names, init_points, made_model
 from pathtemp.engines.default.effort import settled_effort, work_of
 from pathtemp.engines.default.engine import FEWEST_ROUNDS, MOST_GRADIENTS, TemperEngine, TemperPlan
 from pathtemp.engines.default.modes import LEAST_SEARCH
@@ -151,6 +151,7 @@ def temper(
     if target is None and dim is None and model is None:
         model = context_model()
     if model is not None and not isinstance(model, Model) and target is None and dim is None:
+        check_asked(model, "init", init_names(init))
         how: dict[str, Any] = {"seed": word, "progress": bool(progress), "known": TAKEN}
         model, base = made_model(model, args, kwargs, data=data, base=base, **how), None
     else:
