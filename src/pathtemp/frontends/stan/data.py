@@ -69,7 +69,7 @@ def check_data(values: Mapping[str, Any], inputs: Mapping[str, Any], program: Pr
     for name, declared in inputs.items():
         place = program.find(name, "data")
         if name not in values:
-            near = difflib.get_close_matches(name, values, n=1)
+            near = [x for x in values if x.lower() == name.lower()] or difflib.get_close_matches(name, values, n=1)
             hint = f"; is {near[0]!r} meant?" if near else f"; data has {sorted(values) or 'no entries'}"
             raise InputError(f"{place}: the data variable {name!r} is not in data{hint}")
         try:
