@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 import numpyro
 import numpyro.distributions as dist
+import pandas as pd  # type: ignore[import-untyped]
 from synthetic import cauchy_fit, fit_of, odd_model
 
 import pathtemp as pt
@@ -72,7 +73,7 @@ model {
 }
 """
 START = {"mu": 0.0, "theta": [0.0] * 3, "tau": 1.0}
-THERE: dict[str, Any] = globals() | {"fit": cauchy_fit(), "Path": Path, "partial": partial, "fit_of": fit_of}
+THERE: dict[str, Any] = globals() | {"fit": cauchy_fit(), "Path": Path, "partial": partial, "fit_of": fit_of, "pd": pd}
 
 MODELS: list[tuple[str, str]] = [
     ("pt.temper()", "temper: "),
@@ -101,6 +102,25 @@ MODELS: list[tuple[str, str]] = [
     ("pt.temper(target=good, base=[BASE])", "base: it is a list"),
     ("pt.temper(target=good, base={1: BASE})", "base: the names of a dict of distributions are texts"),
     ("pt.temper(target=good, base=dist.Poisson(2.0))", "discrete"),
+    ("pt.temper(target=good, base=(BASE, BASE))", "base: it is a tuple"),
+    ("pt.temper(target=good, base={'a': {'b': BASE}})", "base: 'a' is a dict"),
+    ("pt.temper(target=good, dim=(2,))", "dim: it must be a whole number"),
+    ("pt.temper(target=good, prior=BASE)", "base= is what it is called here"),
+    ("pt.temper(good, dim=2)", "a log density goes to target="),
+    ("pt.temper(MODEL, seed=jax.random.key(0))", "seed: expected an int"),
+    ("pt.temper(MODEL, seed=np.random.default_rng(0))", "seed: expected an int, got a Generator"),
+    ("pt.temper(target=lambda x: jnp.atleast_1d(good(x)), base=BASE)", "target: the log density returns shape (1,)"),
+    ("pt.temper(target=lambda x: jax.scipy.stats.norm.logpdf(x), base=BASE)", "returns shape (2,)"),
+    ("pt.temper(target=lambda x: np.sum(np.exp(x)), base=BASE)", "target: the log density fails"),
+    ("pt.temper(target=lambda x: good(x).astype(jnp.float32), base=BASE)", "float32"),
+    ("pt.temper(target=lambda x: good(x) + 0j, base=BASE)", "returns complex128; it must be computed in float64"),
+    ("pt.temper(target=lambda x: good(x) if x[0] > 0 else -1.0, base=BASE)", "target: the log density fails"),
+    ("pt.temper(target=lambda p: good(p.a), base={'a': BASE})", "target: the log density fails"),
+    ("pt.temper(target=lambda a, b: good(a), base=BASE)", "target: the log density fails"),
+    ("pt.temper(target=lambda x: good(x) + jnp.ones(3) @ x, base=BASE)", "on a point with 2 parameters"),
+    ("pt.temper(target=jax.vmap(good), base=BASE)", "target: the log density "),
+    ("pt.temper(target=lambda x: None, base=BASE)", "NoneType"),
+    ("pt.temper(target=lambda x: print(x), dim=2)", "target: the log density returns"),
     ("pt.from_pymc(good)", "from_pymc: model must be a pymc.Model"),
     ("pt.from_pymc('model.stan')", "from_pymc: model must be a pymc.Model"),
     ("pt.from_numpyro(MODEL)", "from_numpyro: model"),
@@ -121,6 +141,17 @@ MODELS: list[tuple[str, str]] = [
     ("pt.from_stan(STAN, {'N': 1, 'y': [NAN]})", "line 3: the data variable 'y' has NaN"),
     ("pt.from_stan(STAN, {'N': 3, 'Y': Y})", "line 3: the data variable 'y' is not in data; is 'Y' meant?"),
     ("pt.from_stan(STAN, {'N': 3, 'y': Y}, base={'nu': BASE})", "base: it has no distribution for 'mu'"),
+    ("pt.from_stan(STAN, pd.DataFrame({'y': Y}))", "take its columns, as in {'N': len(df), 'y': df['y']}"),
+    ("pt.from_stan(STAN, data=pd.DataFrame({'y': Y}))", "take its columns"),
+    ("pt.from_stan(STAN, 'measured.csv')", "data: measured.csv is a table"),
+    ("pt.from_stan(STAN, data=Path('measured.csv'))", "data: measured.csv is a table"),
+    (
+        "pt.from_stan(STAN, {'N': 3, 'y': [1.0, None, 2.0]})",
+        "'y' must be a 1-dimensional array of real numbers, and has",
+    ),
+    ("pt.from_stan(STAN, {'N': 3, 'y': np.ma.masked_equal(Y, 2.2)})", "has missing values; leave them out"),
+    ("pt.from_stan(STAN, {'N': 3, 'y': Y.reshape(-1, 1)})", "and is of shape (3, 1)"),
+    ("pt.from_stan(STAN, {'N': 3, 'y': pd.Series(['a', 'b', 'c'])})", "and is a Series"),
     ("pt.from_stan('model { }')", "line 1: the program has no parameters"),
     ("pt.divide_and_conquer(STAN, margin='tau', data={})", "margin: the program has no 'tau'"),
 ]

@@ -29,7 +29,7 @@ from pathtemp.engines.progress import Progress, display
 from pathtemp.errors import InputError
 from pathtemp.kernels.compilation import use_compilation_cache
 from pathtemp.model.bases import Automatic
-from pathtemp.model.inputs import check_model, starts
+from pathtemp.model.inputs import check_density, check_model, starts
 from pathtemp.model.model import Model, the_model
 from pathtemp.modes.reference import LEAST_GRADIENTS, with_reference
 from pathtemp.paths.geometric import GeometricPath
@@ -157,6 +157,8 @@ def temper(
     else:
         check_nothing_else(args, kwargs | ({} if data is None else {"data": data}), TAKEN)
     given = the_model("temper", model, target, base, dim)
+    if target is not None:
+        check_density("target", given.log_target, given.dim)
     _check_likelihood(given)
     hints = _hints(modes, init, given)
     place = None if checkpoint is None else new_checkpoint(checkpoint)

@@ -18,7 +18,7 @@ from pathtemp._types import FloatArray, LogDensity, Sampler, Variables
 from pathtemp.api.arguments import shown, text, yes_or_no
 from pathtemp.errors import InputError
 from pathtemp.frontends.stan.bridge import PartDensity, StanDensity
-from pathtemp.frontends.stan.data import Data, read_data
+from pathtemp.frontends.stan.data import TABLES, Data, read_data
 from pathtemp.frontends.stan.impropriety import does_not_fall_off, improper_parameters
 from pathtemp.frontends.stan.layout import stan_layout
 from pathtemp.frontends.stan.library import Instance
@@ -373,7 +373,9 @@ def _require_proper(base: Instance, opened: Opened, block: str) -> None:
 
 
 def _is_data(value: Any) -> bool:
-    return isinstance(value, Mapping) or (isinstance(value, str | os.PathLike) and str(value).endswith(".json"))
+    if isinstance(value, str | os.PathLike):
+        return str(value).lower().endswith((".json", *TABLES))
+    return isinstance(value, Mapping) or hasattr(value, "columns")
 
 
 def _need_cpu() -> None:
