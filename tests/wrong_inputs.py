@@ -128,6 +128,9 @@ MODELS: list[tuple[str, str]] = [
     ("pt.temper(jax.jit(regression), Y)", "is compiled by jax.jit"),
     ("pt.temper(numpyro.handlers.seed(regression, 0), Y)", "is inside handlers.seed"),
     ("pt.temper(regression, list(Y))", "data: site 'y' observes a list"),
+    ("pt.temper(regression, np.ma.masked_equal(Y, 2.2))", "data: site 'y' observes a masked array"),
+    ("pt.temper(regression, pd.Series(Y))", "data: site 'y' observes a Series"),
+    ("pt.temper(regression, data={'y': Y})", "NumPyro functions take arguments"),
     ("pt.temper(regression)", "as a NumPyro model, regression was given other arguments"),
     ("pt.temper(numpy_inside, Y)", "takes a site out of JAX"),
     ("pt.temper(counts_inside, Y)", "site 'k' is a Poisson"),
@@ -173,6 +176,7 @@ RUNS: list[tuple[str, str]] = [
             "n_jobs": "cores= is what it is called here",
             "temperatures": "the path is learned, and has no ladder",
             "buget": "is budget= meant?",
+            "return_inferencedata": "fit.to_arviz() is what ArviZ takes",
             "timeout": "max_seconds= is what it is called here",
         }.items()
     ],

@@ -107,6 +107,7 @@ NOT_NEEDED: dict[str, tuple[str, ...]] = {
     "the path is learned, and has no ladder to be given": (
         *("lam", "temperatures", "betas", "ladder", "n_temps", "num_temperatures", "schedule"),
     ),
+    "fit.to_arviz() is what ArviZ takes": ("return_inferencedata", "idata_kwargs", "inferencedata_kwargs"),
     "step sizes and moves are learned": (
         "step",
         "step_size",
