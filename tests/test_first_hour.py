@@ -158,15 +158,15 @@ def test_reprs_are_short(thing: Any) -> None:
 @pytest.mark.parametrize(
     ("name", "says"),
     [
-        ("samples", r"fit\.posterior has the draws"),
-        ("theta", r"fit\.posterior\['theta'\]"),
-        ("log_evidence", r"fit\.log_marginal_likelihood"),
-        ("idata", r"fit\.to_arviz\(\)"),
-        ("nonsense", r"'nonsense'$"),
+        ("samples", r"; fit\.posterior has the draws"),
+        ("theta", r"; fit\.posterior\['theta'\]"),
+        ("log_evidence", r"; fit\.log_marginal_likelihood"),
+        ("idata", r"; fit\.to_arviz\(\)"),
+        ("nonsense", "$"),
     ],
 )
 def test_names_of_other_libraries_are_answered(name: str, says: str) -> None:
-    with pytest.raises(AttributeError, match=f"^'Fit' object has no attribute '{name}'.*{says}"):
+    with pytest.raises(AttributeError, match=f"^'Fit' object has no attribute '{name}'{says}"):
         getattr(cauchy_fit(), name)
 
 
