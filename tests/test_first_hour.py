@@ -155,6 +155,26 @@ def test_reprs_are_short(thing: Any) -> None:
     assert "\n" not in repr(thing)
 
 
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("samples", r"; fit\.posterior has the draws"),
+        ("theta", r"; fit\.posterior\['theta'\]"),
+        ("log_evidence", r"; fit\.log_marginal_likelihood"),
+        ("idata", r"; fit\.to_arviz\(\)"),
+        ("nonsense", "$"),
+    ],
+)
+def test_names_of_other_libraries_are_answered(name: str, says: str) -> None:
+    with pytest.raises(AttributeError, match=f"^'Fit' object has no attribute '{name}'{says}"):
+        getattr(cauchy_fit(), name)
+
+
+def test_functions_of_other_libraries_are_answered() -> None:
+    with pytest.raises(AttributeError, match=r"no attribute 'sample'; pt\.temper\(model\) runs"):
+        pt.sample  # noqa: B018
+
+
 def test_what_is_no_evidence_is_not_called_so() -> None:
     about = AboutBase("the base as given", evidence=False, remedy="leave base= out")
     fit = fit_of(odd_model())

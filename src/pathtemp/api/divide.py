@@ -14,7 +14,7 @@ import numpy as np
 from pathtemp._types import Array, FloatArray
 from pathtemp.api.arguments import a_kind_of, interval_of, positive_number, shown
 from pathtemp.api.cores import kept_to_cores
-from pathtemp.api.given import as_model, check_nothing_else, context_model, made_model
+from pathtemp.api.given import as_model, check_asked, check_nothing_else, context_model, made_model
 from pathtemp.engines.driver import carry_out, new_checkpoint
 from pathtemp.engines.path.chains import check_budget
 from pathtemp.engines.path.margin import MarginEngine
@@ -174,6 +174,7 @@ def divide_and_conquer(
         raise InputError(f"target_marginal: {expected}, and it is {shown(target_marginal)}")
     along = target_marginal if isinstance(target_marginal, str) else "given"
     told = display(progress)
+    check_asked(model, "margin", [_name(one).partition("[")[0] for one in margins if isinstance(one, str)])
     how = {"data": data, "base": base, "seed": seed_word(seed), "progress": bool(progress), "known": TAKEN}
     model = _model(model, args, kwargs, how) if target is None else _joined(model, target, base)
     if isinstance(changed, Settings):

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from pathtemp._types import Array, FloatArray
 from pathtemp.api.arguments import a_kind_of, finite_array, positive_number, whole_number
 from pathtemp.api.cores import kept_to_cores
-from pathtemp.api.given import check_nothing_else, context_model, init_points, made_model
+from pathtemp.api.given import check_asked, check_nothing_else, context_model, init_names, init_points, made_model
 from pathtemp.engines.default.effort import settled_effort, work_of
 from pathtemp.engines.default.engine import FEWEST_ROUNDS, MOST_GRADIENTS, TemperEngine, TemperPlan
 from pathtemp.engines.default.modes import LEAST_SEARCH
@@ -29,7 +29,7 @@ from pathtemp.engines.progress import Progress, display
 from pathtemp.errors import InputError
 from pathtemp.kernels.compilation import use_compilation_cache
 from pathtemp.model.bases import Automatic
-from pathtemp.model.inputs import check_model, starts
+from pathtemp.model.inputs import check_density, check_model, starts
 from pathtemp.model.model import Model, the_model
 from pathtemp.modes.reference import LEAST_GRADIENTS, with_reference
 from pathtemp.paths.geometric import GeometricPath
@@ -151,11 +151,14 @@ def temper(
     if target is None and dim is None and model is None:
         model = context_model()
     if model is not None and not isinstance(model, Model) and target is None and dim is None:
+        check_asked(model, "init", init_names(init))
         how: dict[str, Any] = {"seed": word, "progress": bool(progress), "known": TAKEN}
         model, base = made_model(model, args, kwargs, data=data, base=base, **how), None
     else:
         check_nothing_else(args, kwargs | ({} if data is None else {"data": data}), TAKEN)
     given = the_model("temper", model, target, base, dim)
+    if target is not None:
+        check_density("target", given.log_target, given.dim)
     _check_likelihood(given)
     hints = _hints(modes, init, given)
     place = None if checkpoint is None else new_checkpoint(checkpoint)

@@ -25,6 +25,7 @@ from pathtemp.result.arviz import installed_form, sample_stats, tree_of
 from pathtemp.result.curve import LogZ
 from pathtemp.result.draws import SAMPLE_DIMS, draws_dataset, stored_name
 from pathtemp.result.kept_run import KeptRun, kept_state, unpickled
+from pathtemp.result.other_names import OtherNames
 from pathtemp.result.predictive import predictions
 from pathtemp.result.run import Counts, Diagnostics, RoundRecord, Run
 from pathtemp.result.summary import Summary, summarise, with_error
@@ -51,7 +52,7 @@ class LogEvidence(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Fit:
+class Fit(OtherNames):
     """Draws, normalising constant and verdict of one run.
 
     Parameters

@@ -189,7 +189,7 @@ def _named(chains: IntArray) -> str:
     "acceptance",
     question="Were enough moves accepted everywhere on the path?",
     holds="HMC accepts a share of {limit:g} or more at every position of the path",
-    advice="`settings.acceptance` nearer to 1, or reparametrise",
+    advice="`settings.acceptance` nearer to 1, reparametrise, or `pt.divide_and_conquer` along the scale of a funnel",
     lasts=True,
 )
 def check_acceptance(acceptance: FloatArray, weight: FloatArray, lam: FloatArray, *, limit: float = 0.3) -> Check:
@@ -201,7 +201,8 @@ def check_acceptance(acceptance: FloatArray, weight: FloatArray, lam: FloatArray
     value = float(acceptance[worst])
     message = (
         f"HMC accepts only {100 * value:.0f}% of its moves near lam = {lam[worst]:.3g}: the density is rougher there "
-        "than the step size; run with settings.acceptance nearer 1, or reparametrise."
+        "than the step size; run with settings.acceptance nearer 1, reparametrise, or, if a scale makes it a funnel, "
+        "sample along that scale: pt.divide_and_conquer(model, margin=...)."
     )
     return judged("acceptance", value, limit, value >= limit, message)
 

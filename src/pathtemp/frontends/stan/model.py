@@ -18,12 +18,13 @@ from pathtemp._types import FloatArray, LogDensity, Sampler, Variables
 from pathtemp.api.arguments import shown, text, yes_or_no
 from pathtemp.errors import InputError
 from pathtemp.frontends.stan.bridge import PartDensity, StanDensity
-from pathtemp.frontends.stan.data import Data, read_data
+from pathtemp.frontends.stan.data import TABLES, Data, read_data
 from pathtemp.frontends.stan.impropriety import does_not_fall_off, improper_parameters
 from pathtemp.frontends.stan.layout import stan_layout
 from pathtemp.frontends.stan.library import Instance
 from pathtemp.frontends.stan.names import variables
 from pathtemp.frontends.stan.opening import Opened, Role, check_program, compile_programs, open_program
+from pathtemp.frontends.stan.parameters import check_base, check_same
 from pathtemp.frontends.stan.prior import described, described_in_part, why_improper
 from pathtemp.frontends.stan.program import ALTERNATIVE
 from pathtemp.frontends.stan.python_base import python_base
@@ -136,6 +137,7 @@ def from_stan(
     opened = [open_program(program, values, include_paths, Role.TARGET if elsewhere else Role.BOTH)]
     if base_program is not None:
         opened.append(open_program(base_program, values, include_paths, Role.BASE))
+    _check_parameters(opened, base)
     opened = compile_programs(opened, progress=progress)
     target = opened[0].instance(seed=seed)
     model_name = name or opened[0].name
@@ -167,6 +169,17 @@ def _checked(program: Any, base_program: Any, include_paths: Any, seed: Any, pro
     yes_or_no("progress", progress)
     seed_word(seed)
     return int(seed)
+
+
+def _check_parameters(opened: Sequence[Opened], base: Any) -> None:
+    """Raise where the base has other parameters than the program, as far as the texts tell."""
+    programs = [item.program for item in opened]
+    if programs[0] is None:
+        return
+    if base is not None and not is_automatic(base):
+        check_base(base, programs[0], opened[0].values)
+    if len(programs) > 1 and programs[1] is not None:
+        check_same(programs[0], programs[1])
 
 
 def _unconstrain(instance: Instance, values: Variables) -> FloatArray:
@@ -360,7 +373,9 @@ def _require_proper(base: Instance, opened: Opened, block: str) -> None:
 
 
 def _is_data(value: Any) -> bool:
-    return isinstance(value, Mapping) or (isinstance(value, str | os.PathLike) and str(value).endswith(".json"))
+    if isinstance(value, str | os.PathLike):
+        return str(value).lower().endswith((".json", *TABLES))
+    return isinstance(value, Mapping) or hasattr(value, "columns")
 
 
 def _need_cpu() -> None:
