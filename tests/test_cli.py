@@ -16,7 +16,7 @@ from pathtemp.api.resume import resume
 from pathtemp.cli import doctor, main
 from pathtemp.cli.again import say_what_is_ignored
 from pathtemp.cli.parser import make_parser
-from pathtemp.engines.default.engine import TemperPlan
+from pathtemp.engines.default.plan import TemperPlan
 from pathtemp.errors import InputError, MissingExtraError
 from pathtemp.frontends.stan import from_stan
 from pathtemp.frontends.stan.toolchain import find_compiler, find_stan

@@ -21,7 +21,8 @@ from pathtemp.estimators.tours import TargetVisits
 from pathtemp.io.travel import packed, unpacked
 from pathtemp.kernels.kept import Kept, joined
 from pathtemp.modes.local import from_covariance
-from pathtemp.modes.search import Mode, Search
+from pathtemp.modes.mode import Mode
+from pathtemp.modes.search import Search
 from pathtemp.modes.union import united
 from pathtemp.paths.geometric import GeometricPath
 from pathtemp.result.curve import LogZ, unknown

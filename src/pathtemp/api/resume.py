@@ -18,7 +18,8 @@ from pathtemp.api.arguments import shown as in_short
 from pathtemp.api.cores import kept_to_cores
 from pathtemp.api.given import as_model, check_given
 from pathtemp.api.path_sample import check_path
-from pathtemp.engines.default.engine import TemperEngine, TemperPlan
+from pathtemp.engines.default.engine import TemperEngine
+from pathtemp.engines.default.plan import TemperPlan
 from pathtemp.engines.driver import Driver, go_on, restored
 from pathtemp.engines.paper.plan import PaperPlan
 from pathtemp.engines.path.function import FunctionEngine

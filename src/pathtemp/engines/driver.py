@@ -92,7 +92,8 @@ class Driver:
         interrupts: Interrupts | None = None,
         max_seconds: float = float("inf"),
     ) -> None:
-        self.engine, self.schedule, self.progress = engine, schedule, progress
+        self.engine, self.progress = engine, progress
+        self.schedule = schedule
         self.max_seconds = max_seconds
         self._begun, self._before, self._round_seconds = time.perf_counter(), 0.0, 0.0
         self.history: list[RoundRecord] = []
@@ -105,11 +106,21 @@ class Driver:
         # Runs that wait for each other, and runs that were extended, keep their base.
         self._may_begin_again = False
 
+    @property
+    def schedule(self) -> Schedule:
+        """How far the run goes."""
+        return self._schedule
+
+    @schedule.setter
+    def schedule(self, schedule: Schedule) -> None:
+        self._schedule, self.engine.price = schedule, schedule.price
+
     def carry_out(self) -> Fit:
         """Do what is left; the fit of it."""
         if self.schedule.most < float("inf"):
-            # A bar needs an end to move towards.
-            self.progress.start(int(self.schedule.most))
+            # A bar needs an end to move towards, and moves by gradients.
+            gradients = self.engine.round_gradients / self.engine.round_cost if self.schedule.price else 1.0
+            self.progress.start(int(self.schedule.most * gradients))
         self._may_begin_again = True
         return self._fit_after_rounds()
 
@@ -128,16 +139,18 @@ class Driver:
         if not given or given - set(engine.extended_by):
             names = " or ".join(f"{name}=" for name in engine.extended_by)
             raise InputError(f"extend: give {names}; that is what this run can be extended by")
-        least = SPARE * engine.round_gradients
+        price = self.schedule.price if budget is None else engine.density_price
+        least = SPARE * (engine.round_gradients + price * engine.round_densities)
         if budget is not None and not budget >= least:
             raise InputError(
-                f"extend: budget must be {least:.0f} gradient evaluations at least, one round, and is {budget}"
+                f"extend: budget must be {least:.0f} gradient equivalents at least, one round, and is {budget}"
             )
         if draws is not None and draws < 1:
             raise InputError(f"extend: draws must be at least 1, and is {draws}")
+        engine.price = price
         needed = 0.0 if draws is None else engine.make_room(draws)
         most = engine.charged + (needed if budget is None else budget)
-        self.schedule = replace(engine.schedule(most), until_done=budget is None)
+        self.schedule = replace(engine.schedule(most), until_done=budget is None, price=price)
         if self.frozen:
             self._keep_back()
 
@@ -266,7 +279,7 @@ class Driver:
         if not self.frozen:
             return None if self._ripe else self._adaptive_round
         room = schedule.most - self.kept_back - engine.charged
-        over = not schedule.freezes or room < SPARE * engine.round_gradients
+        over = not schedule.freezes or room < SPARE * engine.round_cost
         if over or self._elapsed + SPARE * self._round_seconds > self.max_seconds:
             return None
         with self.timed("verdict"):
@@ -302,7 +315,7 @@ class Driver:
     def _last_adaptation(self) -> bool:
         """Whether no adaptive round may follow."""
         schedule, spent = self.schedule, self.engine.charged
-        no_room = not schedule.freezes and spent + SPARE * self.engine.round_gradients > schedule.most
+        no_room = not schedule.freezes and spent + SPARE * self.engine.round_cost > schedule.most
         no_room = no_room or self.late(ADAPT_SHARE if schedule.freezes else 1.0)
         return no_room or spent >= schedule.adapt_most or self.adapted == schedule.adaptations
 
@@ -347,7 +360,8 @@ class Driver:
         """The gate that says that the rounds are not all."""
         ways = ["fit.extend"] if self.engine.extended_by else []
         ways += ["pt.resume on its checkpoint"] if self._keep is not None else []
-        return check_finished(self.engine.counts.gradients, ways, limit=self.schedule.most)
+        unit = "gradient equivalents" if self.schedule.price else "gradient evaluations"
+        return check_finished(round(self.engine.charged), ways, limit=self.schedule.most, unit=unit)
 
 
 def new_checkpoint(path: str | os.PathLike[str]) -> Path:
