@@ -159,7 +159,7 @@ def divide_and_conquer(
 
     >>> import pathtemp as pt
     >>> model = pt.testing.funnel().model  # y ~ normal(0, 3), x ~ normal(0, exp(y / 2))
-    >>> fit = pt.divide_and_conquer(model, margin="y", budget=60_000, seed=1, progress=False)
+    >>> fit = pt.divide_and_conquer(model, margin="y", budget=120_000, seed=1, progress=False)
     >>> sd, tail = fit.marginal.sd(), fit.marginal.cdf(-6.0)  # exact: 3, and .0228
     >>> bool(abs(sd.value - 3.0) < 6 * sd.se < 0.5), bool(abs(tail.value - 0.0228) < 6 * tail.se < 0.02)
     (True, True)

@@ -84,7 +84,7 @@ def path_sample(
     >>> import pathtemp as pt
     >>> def log_q(theta, lam):  # a normal whose scale goes from 1 to e
     ...     return -0.5 * jnp.sum(theta**2) * jnp.exp(-2 * lam)
-    >>> fit = pt.path_sample(log_q, 3, (0.0, 1.0), budget=60_000, progress=False)
+    >>> fit = pt.path_sample(log_q, 3, (0.0, 1.0), budget=120_000, progress=False)
     >>> bool(abs(fit.log_z(1.0) - 3.0) < 6 * fit.log_z.stderr[-1] < 0.1)  # log z = 3 lam
     True
     """

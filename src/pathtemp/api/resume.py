@@ -83,7 +83,7 @@ def resume(
     ...     return -0.5 * jnp.sum((x - 1.0) ** 2 / 0.25)
     >>> base = pt.normal(0.0, 3.0, shape=(1,))
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     fit = pt.temper(target=log_q, base=base, chains=8, budget=4000, progress=False, checkpoint=folder)
+    ...     fit = pt.temper(target=log_q, base=base, chains=8, budget=12000, progress=False, checkpoint=folder)
     ...     again = pt.resume(folder, target=log_q, base=base, progress=False)
     >>> bool((fit.posterior["theta"] == again.posterior["theta"]).all())
     True

@@ -137,7 +137,7 @@ def temper(
     >>> import jax.numpy as jnp, pathtemp as pt
     >>> def log_q(x):  # two modes at -4 and 4
     ...     return jnp.logaddexp(-0.5 * jnp.sum((x + 4) ** 2), -0.5 * jnp.sum((x - 4) ** 2))
-    >>> fit = pt.temper(target=log_q, base=pt.normal(0.0, 5.0, shape=(1,)), seed=1, budget=30_000, progress=False)
+    >>> fit = pt.temper(target=log_q, base=pt.normal(0.0, 5.0, shape=(1,)), seed=1, budget=90_000, progress=False)
     >>> value, se = fit.log_marginal_likelihood
     >>> bool(abs(value - jnp.log(2 * jnp.sqrt(2 * jnp.pi))) < 6 * se < 1)
     True

@@ -184,8 +184,8 @@ class Fit:
         draws
             More target draws for each chain.
         budget
-            More gradient equivalents, over all chains, see :func:`pathtemp.temper`; with ``draws`` alone, as many as they
-            need.
+            More gradient equivalents, over all chains, as for :func:`pathtemp.temper`; with ``draws`` alone, as many
+            as they need.
 
         Returns
         -------
