@@ -82,7 +82,6 @@ MADE_ANEW: dict[str, set[str]] = {
         "_before",
         "_round_seconds",
         "_may_begin_again",
-        "_schedule",
     },
     "TemperEngine": {"_model", "_plan", "start", "price", "density_price"},
     "Chains": {

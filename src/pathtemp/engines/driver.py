@@ -92,44 +92,36 @@ class Driver:
         interrupts: Interrupts | None = None,
         max_seconds: float = float("inf"),
     ) -> None:
-        self.engine, self.progress = engine, progress
-        self.schedule = schedule
+        self.engine, self.schedule, self.progress = engine, schedule, progress
+        self.restored()
         self.max_seconds = max_seconds
         self._begun, self._before, self._round_seconds = time.perf_counter(), 0.0, 0.0
         self.history: list[RoundRecord] = []
         self.prepared = self.frozen = self.burnt_in = False
-        self.adapted = 0
-        self.kept_back = 0.0
+        self.adapted, self.kept_back = 0, 0.0
         self._model, self._keep, self._plan = model, keep, plan
         self._interrupts = Interrupts() if interrupts is None else interrupts
         self._until, self._ripe = Stage.DONE, False
         # Runs that wait for each other, and runs that were extended, keep their base.
         self._may_begin_again = False
 
-    @property
-    def schedule(self) -> Schedule:
-        """How far the run goes."""
-        return self._schedule
-
-    @schedule.setter
-    def schedule(self, schedule: Schedule) -> None:
-        self._schedule, self.engine.price = schedule, schedule.price
+    def restored(self) -> None:
+        """Tell the engine what a density costs."""
+        self.engine.price = self.schedule.price
 
     def carry_out(self) -> Fit:
         """Do what is left; the fit of it."""
         if self.schedule.most < float("inf"):
             # A bar needs an end to move towards, and moves by gradients.
-            gradients = self.engine.round_gradients / self.engine.round_cost if self.schedule.price else 1.0
-            self.progress.start(int(self.schedule.most * gradients))
+            self.progress.start(int(self.schedule.most * self.engine.gradient_share))
         self._may_begin_again = True
         return self._fit_after_rounds()
 
     def extend(self, *, draws: int | None, budget: float | None) -> Fit:
         """Go on where the run stopped; the fit of all rounds together."""
         with jax.transfer_guard("allow"):
-            self._may_begin_again = False
+            self._may_begin_again, self.max_seconds = False, float("inf")
             self.plan_more(draws=draws, budget=budget)
-            self.max_seconds = float("inf")
             return self._fit_after_rounds()
 
     def plan_more(self, *, draws: int | None, budget: float | None) -> None:
@@ -139,18 +131,17 @@ class Driver:
         if not given or given - set(engine.extended_by):
             names = " or ".join(f"{name}=" for name in engine.extended_by)
             raise InputError(f"extend: give {names}; that is what this run can be extended by")
-        price = self.schedule.price if budget is None else engine.density_price
-        least = SPARE * (engine.round_gradients + price * engine.round_densities)
+        engine.price = self.schedule.price if budget is None else engine.density_price
+        least = SPARE * engine.round_cost
         if budget is not None and not budget >= least:
             raise InputError(
                 f"extend: budget must be {least:.0f} gradient equivalents at least, one round, and is {budget}"
             )
         if draws is not None and draws < 1:
             raise InputError(f"extend: draws must be at least 1, and is {draws}")
-        engine.price = price
         needed = 0.0 if draws is None else engine.make_room(draws)
         most = engine.charged + (needed if budget is None else budget)
-        self.schedule = replace(engine.schedule(most), until_done=budget is None, price=price)
+        self.schedule = replace(engine.schedule(most), until_done=budget is None, price=engine.price)
         if self.frozen:
             self._keep_back()
 

@@ -153,6 +153,11 @@ class Engine(ABC):
         """Gradient equivalents that a round costs on average."""
         return self.round_gradients + self.price * self.round_densities
 
+    @property
+    def gradient_share(self) -> float:
+        """Share of what rounds cost that is gradients."""
+        return 1.0
+
     @abstractmethod
     def schedule(self, budget: float | None) -> Schedule:
         """How far a run goes that may spend ``budget`` gradient equivalents; None where nobody said."""

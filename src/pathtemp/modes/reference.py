@@ -296,8 +296,8 @@ def with_reference(
     most = MOST_GRADIENTS if budget is None else float(np.clip(SHARE * budget, LEAST_GRADIENTS, MOST_GRADIENTS))
     try:
         with naming(model):
-            how = {"seed": seed, "most_gradients": most, "proper": model.log_base.proper}
-            found = reference(model.log_target, model.dim, price=0.0 if budget is None else price, **how)
+            counted, proper = 0.0 if budget is None else price, model.log_base.proper
+            found = reference(model.log_target, model.dim, seed=seed, most_gradients=most, price=counted, proper=proper)
     except InputError as error:
         field = nan_in_data(model)
         raise error if not field else InputError(f"data: {field}; leave those out, or mend them") from None

@@ -164,6 +164,11 @@ class TemperEngine(ChainsEngine):
         )
 
     @property
+    def gradient_share(self) -> float:
+        """Share of what rounds cost that is gradients."""
+        return self.round_gradients / self.round_cost
+
+    @property
     def charged(self) -> float:
         """Gradient equivalents so far, without those of a search that only the price of a density bounds."""
         return self.counts.cost(self.price) - self.free
