@@ -83,7 +83,8 @@ def settled_effort(settings: Settings, path: GeometricPath, theta: FloatArray) -
     >>> settled.effort, settled.density_price
     ('full', 0.25)
     """
-    effort, price = settings.effort, settings.density_price
+    effort: str = settings.effort
+    price = settings.density_price
     block = np.resize(theta, (BLOCK, theta.shape[1]))
     if effort == "auto":
         effort = effort_for(path, block)
