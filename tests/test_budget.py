@@ -94,9 +94,9 @@ def test_the_ratio_of_times_is_rounded_to_a_class() -> None:
     def evaluate(what: str) -> Any:
         return lambda: (asked.append(what), time.sleep(waits[what]))
 
-    assert density_price(evaluate("value"), evaluate("gradient")) == 0.25
+    assert density_price(evaluate("value"), evaluate("gradient"), count=1) == 0.25
     waits["gradient"] = 0.3
-    assert density_price(evaluate("value"), evaluate("gradient")) == 1 / 16
+    assert density_price(evaluate("value"), evaluate("gradient"), count=1) == 1 / 16
     asked.clear()
     waits["value"] = 0.0
     assert density_price(evaluate("value"), evaluate("gradient"), count=10**9) == 0.25

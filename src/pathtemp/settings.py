@@ -64,7 +64,7 @@ class Settings:
         takes "thorough" up to 8 us and "light" from 0.2 ms on. The fit says which it was.
     density_price
         Gradient equivalents that one density costs in a ``budget``, at most 1. None is 1/4, unless the effort is "auto"
-        and a density takes more than 8 us: then both are timed at the start, and their ratio is rounded to 1/16, 1/4 or
+        and a density takes 0.2 ms or more: then both are timed at the start, and their ratio is rounded to 1/16, 1/4 or
         1. The fit says which it was, and ``settings=fit.settings`` gives the same draws on any machine.
     """
 

@@ -26,8 +26,9 @@ SILENCE = 10.0
 FEW = 10_000
 """Evaluations of a short run."""
 
-CHEAP = 8e-6
-"""Seconds of one evaluation up to which its price is not measured: what is around it takes as long."""
+DEAR = 2e-4
+"""Seconds of one evaluation from which its price is measured: below, what is around it takes as long where others use
+the machine too."""
 
 CLASSES = ((1 / 16, 1 / 8), (1 / 4, 0.6), (1.0, float("inf")))
 """What a density may cost, in gradients, and the measured ratio up to which it does.
@@ -89,17 +90,17 @@ def lowest_price(settings: Settings) -> float:
 def density_price(values: Callable[[], object], gradients: Callable[[], object], *, count: int = BLOCK) -> float:
     """Gradients that a density costs: both are evaluated at the same ``count`` points, and the ratio of times rounded.
 
-    Where a density is cheap its gradient is not looked at, and the usual price is given. The quickest of a few timings
-    counts, once each program is there.
+    Where a density is not dear its gradient is not looked at, and the usual price is given. The quickest of a few
+    timings counts, once each program is there.
 
     >>> import time
-    >>> density_price(lambda: time.sleep(0.01), lambda: time.sleep(0.04))
-    0.25
+    >>> density_price(lambda: time.sleep(0.01), lambda: time.sleep(0.5), count=1)
+    0.0625
     >>> density_price(lambda: None, lambda: 1 / 0)
     0.25
     """
     one = quickest(values)
-    if one <= CHEAP * count:
+    if one <= DEAR * count:
         return USUAL_PRICE
     return price_class(one / quickest(gradients))
 

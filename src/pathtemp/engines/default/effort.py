@@ -9,13 +9,13 @@ import numpy as np
 
 from pathtemp._types import FloatArray
 from pathtemp.model.evaluate import BLOCK, values_of
-from pathtemp.model.price import CHEAP, density_price, lowest_price
+from pathtemp.model.price import DEAR, density_price, lowest_price
 from pathtemp.modes.local import gradients_at
 from pathtemp.paths.geometric import GeometricPath
 from pathtemp.settings import USUAL_PRICE, Settings
 
-DEAR = 2e-4
-"""Seconds of one evaluation of base and target from which the effort is light; up to ``CHEAP`` it is thorough."""
+CHEAP = 8e-6
+"""Seconds of one evaluation of base and target up to which the effort is thorough; from ``DEAR`` on it is light."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def settled_effort(settings: Settings, path: GeometricPath, theta: FloatArray) -
     block = np.resize(theta, (BLOCK, theta.shape[1]))
     if effort == "auto":
         effort = effort_for(path, block)
-        price = _price(path, block) if price is None and effort != "thorough" else price
+        price = _price(path, block) if price is None and effort == "light" else price
     price = USUAL_PRICE if price is None else price
     return settings.replace(effort=effort, density_price=price, **({"orbit": LIGHT_ORBIT} if effort == "light" else {}))
 
