@@ -110,6 +110,7 @@ SETTINGS: dict[str, Row] = {
             "rhat": ("x", NAN, 0, -1),
             "marginal": ("x", 3, None),
             "effort": ("x", 3, None),
+            "density_price": (*BUDGETS, 2),
         },
     ),
     "PaperSettings": row(

@@ -78,11 +78,11 @@ def test_a_fit_pickles_and_goes_on_as_one_that_was_loaded(tmp_path: Any) -> None
         assert again.log_constant == fit.log_constant
         assert again.model is None
     with pytest.raises(pt.InputError, match=r"^extend: .* give it: extend\(model"):
-        loaded.extend(budget=20_000)
+        loaded.extend(budget=60_000)
     with pytest.raises(pt.InputError, match=r"^model: the checkpoint is of"):
-        loaded.extend(odd_model(), budget=20_000)
+        loaded.extend(odd_model(), budget=60_000)
     model = tempered.problem("mixture_1d").model
-    longer = [again.extend(model, budget=20_000) for again in (loaded, unpickled)]
+    longer = [again.extend(model, budget=60_000) for again in (loaded, unpickled)]
     assert longer[0].counts.gradients > fit.counts.gradients
     assert longer[0].diagnostics.tours > fit.diagnostics.tours
     xr.testing.assert_identical(longer[0].posterior, longer[1].posterior)

@@ -185,7 +185,8 @@ class Fit(OtherNames):
         draws
             More target draws for each chain.
         budget
-            More gradient evaluations, over all chains; with ``draws`` alone, as many as they need.
+            More gradient equivalents, over all chains, as for :func:`pathtemp.temper`; with ``draws`` alone, as many
+            as they need.
 
         Returns
         -------
@@ -193,7 +194,7 @@ class Fit(OtherNames):
         """
         check_more(draws, budget)
         if draws is None and budget is None:
-            raise InputError("extend: give budget= in gradient evaluations, or draws= for each chain, or both")
+            raise InputError("extend: give budget= in gradient equivalents, or draws= for each chain, or both")
         if model is not None:
             check_given(model)
         return self._going_on(model).extend(draws=draws, budget=budget)
@@ -348,7 +349,7 @@ def check_more(draws: Any, budget: Any) -> None:
     if draws is not None:
         whole_number("draws", draws, least=1)
     if budget is not None:
-        positive_number("budget", budget, "number of gradient evaluations")
+        positive_number("budget", budget, "number of gradient equivalents")
 
 
 def library_versions() -> dict[str, str]:

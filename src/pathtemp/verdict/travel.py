@@ -20,11 +20,13 @@ BINS = 20
     holds="the run was not interrupted (only there where it was)",
     advice="`fit.extend(...)`, or `pt.resume` on its checkpoint",
 )
-def check_finished(spent: float, ways: Sequence[str], *, limit: float = float("inf")) -> Check:
-    """The run was interrupted after so many gradient evaluations; ``ways`` are those to go on."""
+def check_finished(
+    spent: float, ways: Sequence[str], *, limit: float = float("inf"), unit: str = "gradient evaluations"
+) -> Check:
+    """The run was interrupted after it had spent so much, in words of ``unit``; ``ways`` are those to go on."""
     of = f" of at most {limit:,.0f}" if limit < float("inf") else ""
     again = f"go on with {', or '.join(ways)}" if ways else "run it again, with checkpoint= to be able to go on"
-    message = f"The run was interrupted after {spent:,} gradient evaluations{of}; {again}."
+    message = f"The run was interrupted after {spent:,} {unit}{of}; {again}."
     return judged("finished", spent, limit, False, message)
 
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
+from weakref import WeakValueDictionary
 
 import jax
 import numpy as np
@@ -307,15 +308,16 @@ def _as_automatic(prior: _Found) -> _Found:
     return _Found(Automatic(), None, prior.log_mass, AboutBase(text, evidence=known, remedy=remedy))
 
 
-_DENSITIES: dict[tuple[int, float], StanDensity] = {}
+_DENSITIES: WeakValueDictionary[tuple[int, float], StanDensity] = WeakValueDictionary()
 
 
 def _density(instance: Instance, label: str, log_mass: float) -> StanDensity:
-    """One density per model of a library, however often it is asked for."""
+    """One density per model of a library, however often it is asked for, as long as somebody has it."""
     key = (instance.pointer, log_mass)
-    if key not in _DENSITIES:
-        _DENSITIES[key] = StanDensity(instance, label=label, log_mass=log_mass)
-    return _DENSITIES[key]
+    found = _DENSITIES.get(key)
+    if found is None:
+        found = _DENSITIES[key] = StanDensity(instance, label=label, log_mass=log_mass)
+    return found
 
 
 @dataclass(frozen=True)
@@ -326,15 +328,12 @@ class _Draws:
     log_mass: float = np.inf
 
 
-_DRAWS: dict[int, _Draws] = {}
-
-
 def _exact_draws(opened: Opened, psi: Instance, label: str, seed: int, among: Sequence[int] | None = None) -> _Draws:
     """Draws of a base whose block is a recipe for them; none where it is not, or where they cost too much.
 
     ``among`` are the coordinates that are drawn, where not all are.
     """
-    if psi.pointer not in _DRAWS:
+    if psi.draws is None:
         forward, found = opened.forward_instance(seed=seed), _Draws()
         if forward is not None:
             sampler = ExactDraws(forward, psi)
@@ -343,8 +342,8 @@ def _exact_draws(opened: Opened, psi: Instance, label: str, seed: int, among: Se
                 log.info("%s: no exact draws, for %s", label, reason)
             else:
                 found = _Draws(sampler, log_mass(sampler))
-        _DRAWS[psi.pointer] = found
-    return _DRAWS[psi.pointer]
+        psi.draws = found
+    return psi.draws  # type: ignore[no-any-return]
 
 
 def _same_parameters(target: Instance, base: Instance) -> None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
 from typing import Any
+from weakref import WeakValueDictionary
 
 from pathtemp.errors import InputError
 from pathtemp.frontends.stan.bounds import check_bounds
@@ -115,16 +116,17 @@ class Opened:
 
 def _instance(library: Path, data: str, seed: int, source: Source | None) -> Instance:
     key = (library, hashlib.sha256(data.encode()).digest(), seed, source)
-    if key not in _INSTANCES:
+    found = _INSTANCES.get(key)
+    if found is None:
         try:
-            _INSTANCES[key] = Instance(library, data, seed=seed, source=source)
+            found = _INSTANCES[key] = Instance(library, data, seed=seed, source=source)
         except StanError as error:
             raise InputError(f"data: {in_plain_words(str(error))}") from None
-    return _INSTANCES[key]
+    return found
 
 
-_INSTANCES: dict[Any, Instance] = {}
-"""Instances are never freed, so the same program with the same data is made once."""
+_INSTANCES: WeakValueDictionary[Any, Instance] = WeakValueDictionary()
+"""The same program with the same data is made once, as long as somebody has it."""
 
 
 class Role(Enum):
