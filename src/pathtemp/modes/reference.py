@@ -46,9 +46,6 @@ NEAR = 2.0
 RADII = (10.0, 100.0)
 """Scales of the normals around the origin from which the other ascents start."""
 
-NEAR_STEPS = 4 * LEG
-"""Steps of an ascent from nearby; badly scaled targets take some hundred."""
-
 MOST_GRADIENTS = 16_000
 """Gradient evaluations of the search, where the budget does not say fewer."""
 
@@ -121,7 +118,7 @@ def reference(
     search.room = most_gradients
     near_gradients = (1.0 - len(RADII) * FAR_SHARE) * most_gradients
     near = rng.uniform(-NEAR, NEAR, size=(BATCH, dim))
-    search.climb(near, found_by="near", random=True, most_gradients=near_gradients, most_steps=NEAR_STEPS)
+    search.climb(near, found_by="near", random=True, most_gradients=near_gradients)
     known = [law for law in search.laws if not law.flat]
     if known:
         search.scale = np.sqrt(np.max([_variance(law) for law in known], axis=0))
