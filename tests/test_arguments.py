@@ -19,6 +19,7 @@ import pathtemp as pt
 from pathtemp.api import divide
 from pathtemp.api import path_sample as path_sampling
 from pathtemp.api import temper as tempering
+from pathtemp.api.given import init_points
 from pathtemp.frontends.stan import build as stan_build
 from pathtemp.result.marginal import Marginal
 from pathtemp.settings import LADDER, LadderSettings, PaperSettings, Settings
@@ -319,6 +320,13 @@ def test_a_wrong_argument_is_one_sentence(name: str, call: Callable[[], Any]) ->
     message = str(refused.value)
     assert message.isprintable()
     assert len(message) <= LONGEST, message
+
+
+def test_starts_are_points_on_the_unconstrained_scale() -> None:
+    init = {"mu": 0.5, "theta": [0.0, 1.0, 2.0], "tau": 2.0}
+    points = init_points([init, init | {"mu": -1.0}], MODEL)
+    np.testing.assert_allclose(points, [[m, 0.0, 1.0, 2.0, np.log(2.0)] for m in (0.5, -1.0)])
+    np.testing.assert_allclose(init_points(init, MODEL), points[:1])
 
 
 def test_what_is_right_is_let_through() -> None:

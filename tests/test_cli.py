@@ -95,14 +95,28 @@ def test_a_python_model_runs_and_speaks_json(
 def test_options_that_a_resumed_run_ignores_are_told(caplog: pytest.LogCaptureFixture) -> None:
     plan = TemperPlan(2, Settings(chains=8), 100, True, 4e4, False)
     given = make_parser().parse_args(
-        ["run", "--seed", "3", "--budget", "7", "--chains", "8", "--modes", "auto", "--paper", "--resume"]
+        [
+            "run",
+            "--seed",
+            "3",
+            "--budget",
+            "7",
+            "--draws",
+            "5",
+            "--chains",
+            "8",
+            "--modes",
+            "auto",
+            "--paper",
+            "--resume",
+        ]
     )
     say_what_is_ignored(given, plan)
     say_what_is_ignored(make_parser().parse_args(["run", "--seed", "2", "--budget", "40000", "--resume"]), plan)
     say_what_is_ignored(make_parser().parse_args(["run", "--max-seconds", "5", "--resume"]), plan, max_seconds=60.0)
     assert [record.getMessage() for record in caplog.records] == [
-        "--resume: --seed 3, --paper, --budget 7.0, --modes auto: ignored, as the run goes on the way it was begun "
-        "(seed 2, paper off, budget 40000.0, modes off)",
+        "--resume: --seed 3, --paper, --budget 7.0, --draws 5, --modes auto: ignored, as the run goes on the way it was "
+        "begun (seed 2, paper off, budget 40000.0, draws 100, modes off)",
         "--resume: --max-seconds 5.0: ignored, as the run goes on the way it was begun (max_seconds 60.0)",
     ]
 

@@ -13,6 +13,7 @@ import pytest
 from tempered import BUDGET, first_that, narrow, problem
 
 import pathtemp as pt
+from pathtemp.engines.default.trace import Trace
 from pathtemp.engines.islands.board import Board
 from pathtemp.engines.islands.pool import joined_curve, joined_estimate, joined_history
 from pathtemp.engines.progress import Silent
@@ -93,6 +94,16 @@ class TestPool:
         two.add(np.array([[1], [0], [0], [1]], bool), np.array([[0], [1], [1], [0]], bool))
         ended, under_way = TargetVisits.joined([one, two]).values()
         assert (sorted(ended), under_way.tolist()) == ([1.0, 2.0], [1.0])
+
+    def test_visits_and_moves_along_the_path_add_up(self) -> None:
+        traces = [Trace(1), Trace(2)]
+        for count, trace in enumerate(traces, 1):
+            trace.at_ends += count
+            trace.moves += 10.0 * count
+        whole = Trace.joined(traces)
+        assert whole.at_ends.tolist() == [3.0, 3.0]
+        assert set(whole.moves) == {30.0}
+        assert len(whole.returns) == 3
 
     def test_an_island_that_knows_nothing_changes_nothing(self) -> None:
         lam = np.array([0.0, 0.5, 1.0])
