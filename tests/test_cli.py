@@ -115,8 +115,8 @@ def test_options_that_a_resumed_run_ignores_are_told(caplog: pytest.LogCaptureFi
     say_what_is_ignored(make_parser().parse_args(["run", "--seed", "2", "--budget", "40000", "--resume"]), plan)
     say_what_is_ignored(make_parser().parse_args(["run", "--max-seconds", "5", "--resume"]), plan, max_seconds=60.0)
     assert [record.getMessage() for record in caplog.records] == [
-        "--resume: --seed 3, --paper, --budget 7.0, --draws 5, --modes auto: ignored, as the run goes on the way it was "
-        "begun (seed 2, paper off, budget 40000.0, draws 100, modes off)",
+        "--resume: --seed 3, --paper, --budget 7.0, --draws 5, --modes auto: ignored, as the run goes on the way it "
+        "was begun (seed 2, paper off, budget 40000.0, draws 100, modes off)",
         "--resume: --max-seconds 5.0: ignored, as the run goes on the way it was begun (max_seconds 60.0)",
     ]
 
