@@ -16,7 +16,7 @@ from pathtemp.api.resume import resume
 from pathtemp.cli import doctor, main
 from pathtemp.cli.again import say_what_is_ignored
 from pathtemp.cli.parser import make_parser
-from pathtemp.engines.default.engine import TemperPlan
+from pathtemp.engines.default.plan import TemperPlan
 from pathtemp.errors import InputError, MissingExtraError
 from pathtemp.frontends.stan import from_stan
 from pathtemp.frontends.stan.toolchain import find_compiler, find_stan
@@ -180,7 +180,7 @@ def test_wrong_input_is_one_sentence_and_status_1(capsys: pytest.CaptureFixture[
 @pytest.mark.usefixtures("stan")
 def test_a_program_runs_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "fit.nc"
-    options = ["--data", str(CAUCHY.with_suffix(".json")), "--seed", "1", "--budget", "60000", "--quiet"]
+    options = ["--data", str(CAUCHY.with_suffix(".json")), "--seed", "1", "--budget", "180000", "--quiet"]
     assert main(["run", str(CAUCHY), *options, "--out", str(out)]) in (0, 3)
     said = capsys.readouterr().out
     assert said.startswith("cauchy: ")
@@ -198,7 +198,7 @@ def test_a_program_goes_on_without_being_named(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     outcome = ["--checkpoint", "run.nc", "--quiet", "--json"]
-    options = ["--data", str(CAUCHY.with_suffix(".json")), "--base", "auto", "--chains", "8", "--budget", "6000"]
+    options = ["--data", str(CAUCHY.with_suffix(".json")), "--base", "auto", "--chains", "8", "--budget", "18000"]
     status = main(["run", str(CAUCHY), *options, *outcome])
     said = json.loads(capsys.readouterr().out)
     assert said["normalised_base"]
