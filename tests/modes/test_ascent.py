@@ -187,3 +187,13 @@ def test_rank_is_what_is_needed() -> None:
     one = np.eye(50) + np.ones((50, 50))
     law = from_covariance(np.zeros(50), one, 0.0)
     np.testing.assert_allclose(covariance_of(law), one, atol=1e-9)
+
+
+def test_correlations_between_all_neighbours_take_a_high_rank() -> None:
+    """Beyond a rank of 64 the law would be some 10 units of path away from its covariance; a unit may be left out."""
+    covariance = 0.9 ** np.abs(np.subtract.outer(np.arange(300), np.arange(300)))
+    law = from_covariance(np.zeros(300), covariance, 0.0)
+    inverse = np.linalg.inv(law.matrix)
+    left = np.log(np.linalg.eigvalsh(inverse @ covariance @ inverse.T))
+    assert 64 < len(law.gain) < 300
+    assert np.sqrt(0.5 * np.sum(left**2)) < 1.5

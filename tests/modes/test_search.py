@@ -150,6 +150,29 @@ def test_far_starts_do_not_veto_what_near_ones_found() -> None:
     assert not search.without_list
 
 
+@pytest.mark.parametrize("correlation", [0.9, pytest.param(0.99, marks=SLOW)])
+def test_neighbours_that_are_correlated_hide_no_mode_in_many_dimensions(correlation: float) -> None:
+    """Precisions differ by factors of 360 and of 40,000: one leg of an ascent does not lead to the top.
+
+    Of the second no ascent arrives; curvature tells that the highest end is next to the top.
+    """
+    dim, spread = 120, np.sqrt(1.0 - correlation**2)
+
+    def log_target(x: jax.Array) -> jax.Array:
+        steps = jnp.append(x[0], (x[1:] - correlation * x[:-1]) / spread)
+        return -0.5 * jnp.sum(steps**2) - 0.5 * dim * float(np.log(2 * np.pi)) - (dim - 1) * float(np.log(spread))
+
+    theta = 10.0 * np.random.default_rng(0).normal(size=(64, dim))
+    path = GeometricPath(lambda x: -0.005 * jnp.sum(x**2), log_target)
+    search = Search(path, scale=np.full(dim, 10.0), seed=0)
+    search.climb(theta, found_by="base", random=True, most_gradients=1e5)
+    assert len(search.modes) == 1
+    assert not search.without_list
+    # Correlations worth a unit of path may be left out of the law, and half as much of its volume.
+    assert search.modes[0].log_mass == pytest.approx(0.0, abs=1.0)
+    np.testing.assert_allclose(search.modes[0].law.centre, 0.0, atol=0.01)
+
+
 def test_an_end_on_a_slope_is_led_to_the_top() -> None:
     """In units of one, a direction ten thousand wide is below what an ascent can feel from where it starts."""
     widths = np.array([0.01, 1e4])

@@ -36,11 +36,14 @@ MEMORY = 8
 LEG = 80
 """Steps after which an ascent that has not arrived takes new units, or is given up."""
 
+LONG = 4 * LEG
+"""Steps for starts that should tell what modes there are: correlated posteriors in many dimensions take hundreds."""
+
 WHITENED = 64
 """Largest dimension in which a lane has units of its own curvature, at one gradient a dimension."""
 
 ENOUGH = 0.5
-"""Share of the starts that have arrived at which no other goes on beyond its leg."""
+"""Share of arrivals among the starts at the end of their leg at which no other goes on beyond it."""
 
 CLOSE = 1e-6
 """Newton decrement, in nats, at which an ascent has arrived: it is so far below the mode."""
@@ -143,7 +146,7 @@ def ascend(
     height, first = np.full(count, -np.inf), np.full(count, -np.inf)
     spread, arrived = np.ones(count), np.zeros(count, bool)
     holds, steps, before = np.full(LANES, -1), np.zeros(LANES, int), np.full(LANES, -np.inf)
-    waiting, spent, own = list(range(count))[::-1], 0, dict[int, FloatArray]()
+    waiting, spent, done, own = list(range(count))[::-1], 0, 0, dict[int, FloatArray]()
     while True:
         for lane in np.flatnonzero(holds < 0):
             if not waiting or spent + LANES * CHUNK > min(most_gradients, room):
@@ -166,10 +169,14 @@ def ascend(
         steps += CHUNK
         at_end = (holds >= 0) & ~lanes.arrived & ~lanes.stuck & (steps % LEG == 0)
         paid = spent + LANES * dim + LANES * CHUNK <= room and spent < most_gradients
-        worth = paid and np.mean(arrived) + np.sum(lanes.arrived & (holds >= 0)) / count < ENOUGH
+        here = np.sum(arrived) + np.sum(lanes.arrived & (holds >= 0))
+        worth = paid and here < ENOUGH * (
+            done + np.count_nonzero((holds >= 0) & (at_end | lanes.arrived | lanes.stuck))
+        )
         goes_on = at_end & (lanes.height > before + CLOSE) & (steps < most_steps) & worth
         ended = (holds >= 0) & ~goes_on & (lanes.arrived | lanes.stuck | at_end | (steps >= most_steps))
         rows = holds[ended]
+        done += len(rows)
         ends[rows], height[rows] = frame.theta(np.asarray(lanes.x))[ended], lanes.height[ended]
         spread[rows], arrived[rows] = _spread(lanes)[ended], lanes.arrived[ended]
         special = ended & ((steps > LEG) | (given is not None))

@@ -15,7 +15,7 @@ from pathtemp._types import Array, Key
 from pathtemp.kernels.spread import on_device
 from pathtemp.kernels.transport import AffineMap
 from pathtemp.model.bases import ProperPart
-from pathtemp.modes.local import MOST_RANK, Local, from_covariance
+from pathtemp.modes.local import LOW_RANK, Local, from_covariance, power_of_two
 
 MOST_DF = 30
 """Degrees of freedom of a cover at most; its tails are then those of a normal but for a little."""
@@ -133,7 +133,7 @@ def cover_of_law(law: Local, *, wider: float, df: float) -> Cover:
     ((2,), -2.3938)
     """
     dim = len(law.centre)
-    rank = min(dim, MOST_RANK)
+    rank = min(dim, max(LOW_RANK, power_of_two(len(law.gain))))
     basis, gain = np.zeros((dim, rank)), np.zeros(rank)
     basis[:, : len(law.gain)], gain[: len(law.gain)] = law.basis, law.gain
     parts = (law.centre, wider * law.scale, basis, gain, np.floor(df + 0.1))

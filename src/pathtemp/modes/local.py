@@ -17,7 +17,7 @@ from pathtemp.model.meter import note
 HEAVY_DF = 5
 """Degrees of freedom of heavy-tailed local laws."""
 
-DENSE_DIM = 512
+DENSE_DIM = 2048
 """Largest dimension in which the whole matrix of curvatures is computed, at two gradients a dimension."""
 
 SUSPECT = 1e-3
@@ -29,11 +29,14 @@ UNLIKE = 1e8
 AS_CURVED = (0.1, 10.0)
 """Curvature on the second look, relative to the first, between which it is real; else the direction is flat."""
 
-MOST_RANK = 64
-"""Largest rank of the correlated part of a local law beyond as many dimensions."""
+LOW_RANK = 64
+"""Rank of the correlated part of a local law that is kept whatever it is worth."""
 
 NEGLIGIBLE = 0.1
 """Eigenvalues of a correlation matrix so near to 1, in their logarithm, are left out of the low-rank part."""
+
+LEFT_OUT = 1.0
+"""Length of path that the correlations may add which are left out beyond the low rank."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +107,10 @@ class Local:
 
 
 def from_covariance(centre: FloatArray, covariance: FloatArray, height: float) -> Local:
-    """The local law with a given covariance (dim, dim); correlations beyond the largest rank are left out.
+    """The local law with a given covariance (dim, dim).
+
+    The path to a normal law from one that lacks some eigenvalues of its correlation matrix is about as long as the root
+    of half the sum of their squared logarithms. The rank is as large as it must be to leave out little of that.
 
     >>> law = from_covariance(np.zeros(2), np.array([[4.0, 1.0], [1.0, 1.0]]), 0.0)
     >>> z = law.standardise(np.array([[2.0, 0.0]]))
@@ -114,10 +120,21 @@ def from_covariance(centre: FloatArray, covariance: FloatArray, height: float) -
     scale = np.sqrt(np.diagonal(covariance))
     values, vectors = np.linalg.eigh(covariance / np.outer(scale, scale))
     log_values = np.log(np.maximum(values, 1e-12))
-    order = np.argsort(-np.abs(log_values))[: max(MOST_RANK, 1)]
-    kept = order[np.abs(log_values[order]) > NEGLIGIBLE]
+    order = np.argsort(-np.abs(log_values))
+    beyond = np.sqrt(0.5 * np.cumsum(log_values[order[::-1]] ** 2))[::-1]
+    worth = (np.arange(len(order)) < LOW_RANK) | (beyond > LEFT_OUT)
+    kept = order[worth & (np.abs(log_values[order]) > NEGLIGIBLE)]
     gain = np.exp(0.5 * log_values[kept]) - 1.0
     return Local(centre, scale, vectors[:, kept], gain, height)
+
+
+def power_of_two(count: int) -> int:
+    """The least power of two that is not below a count: arrays of few sizes compile seldom.
+
+    >>> [power_of_two(count) for count in (0, 1, 5, 64)]
+    [1, 1, 8, 64]
+    """
+    return 1 << max(count - 1, 0).bit_length()
 
 
 def law_gradients(dim: int) -> int:
@@ -155,13 +172,15 @@ def local_law(
     dim = len(mode)
     if dim > DENSE_DIM:
         return Local(mode, spread * scale, np.zeros((dim, 0)), np.zeros(0), height), 0
-    unit, spent = spread * np.diag(scale) if unit is None else unit, 2 * dim + 1
+    plain, spent = unit is None, 2 * dim + 1
+    unit = spread * np.diag(scale) if unit is None else unit
     slope, precision = _curvature(log_density, mode, unit)
     if not np.isfinite(precision).all():
         return Local(mode, spread * scale, np.zeros((dim, 0)), np.zeros(0), height, flat=True), spent
     values, vectors = np.linalg.eigh(precision)
-    back = np.linalg.inv(unit / scale[:, None])
-    in_scale, turned = np.linalg.eigh(back.T @ precision @ back)
+    # In many dimensions an eigendecomposition takes seconds.
+    back = np.eye(dim) / spread if plain else np.linalg.inv(unit / scale[:, None])
+    in_scale, turned = (values / spread**2, vectors) if plain else np.linalg.eigh(back.T @ precision @ back)
     flat = False
     if in_scale[0] < SUSPECT or values[-1] > UNLIKE * values[0]:
         flat = not values[0] > 0.0

@@ -17,12 +17,19 @@ from jax.scipy.special import gammaln, logsumexp
 from pathtemp._types import Array, FloatArray, Key, LogDensity, Sampler
 from pathtemp.kernels.spread import on_device
 from pathtemp.kernels.transport import AffineMap
-from pathtemp.modes.local import HEAVY_DF, Local
+from pathtemp.modes.local import HEAVY_DF, LOW_RANK, Local, power_of_two
 
 SAFETY = 0.1
 """Weight of the user's base in the mixture."""
 
 FEWEST_COMPONENTS = 8
+"""Components that the arrays have at least, so that few modes more or less compile nothing."""
+
+LARGE = 8192
+"""Numbers of one map, dim times rank, from which no component is there only to fill up: each is evaluated."""
+
+MOST_OF_SEVERAL = 131_072
+"""Numbers of one map at most, dim times rank, where there are several: every chain then has a copy of its own."""
 
 
 def inflation(dim: int) -> float:
@@ -88,6 +95,8 @@ class MixtureBase:
 
     def local_map(self, leg: Array) -> AffineMap:
         """The map of a leg from z to theta; of the last component for the user's base, which has none."""
+        # The one map of a single mode is shared by all chains.
+        leg = jnp.zeros((), int) if len(self.log_weight) == 1 else leg
         return AffineMap(self.centre[leg], self.scale[leg], None, self.basis[leg], self.gain[leg])
 
     def narrowing(self, lam: Array) -> Array:
@@ -149,8 +158,11 @@ def mixture_base(
     (0.177, (1,))
     """
     dim = len(laws[0].centre)
-    count = _power_of_two(max(len(laws), FEWEST_COMPONENTS))
-    rank = min(_power_of_two(max(max(len(law.gain) for law in laws), 1)), dim)
+    rank = min(power_of_two(max(len(law.gain) for law in laws)), dim)
+    if len(laws) > 1:
+        rank = min(rank, max(LOW_RANK, MOST_OF_SEVERAL // dim))
+        laws = [replace(law, basis=law.basis[:, :rank], gain=law.gain[:rank]) for law in laws]
+    count = power_of_two(max(len(laws), FEWEST_COMPONENTS if dim * rank < LARGE else 1))
     empty = Local(np.zeros(dim), np.ones(dim), np.zeros((dim, 0)), np.zeros(0), 0.0)
     wide = [replace(law, scale=law.scale * inflation(dim)) for law in laws] + [empty] * (count - len(laws))
     basis, gain = np.zeros((count, dim, rank)), np.zeros((count, rank))
@@ -170,7 +182,3 @@ def mixture_base(
         log_prob,
     )
     return base, MixtureSampler(base, sample)
-
-
-def _power_of_two(count: int) -> int:
-    return 1 << (count - 1).bit_length()

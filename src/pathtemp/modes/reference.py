@@ -21,7 +21,7 @@ from pathtemp.errors import InputError
 from pathtemp.model.bases import Automatic, ProperPart
 from pathtemp.model.inputs import check_density, naming, nan_in_data
 from pathtemp.model.model import Model
-from pathtemp.modes.ascent import LEG, BoolArray, ascend
+from pathtemp.modes.ascent import LEG, LONG, BoolArray, ascend
 from pathtemp.modes.cover import (
     MOST_DF,
     Cover,
@@ -45,9 +45,6 @@ NEAR = 2.0
 
 RADII = (10.0, 100.0)
 """Scales of the normals around the origin from which the other ascents start."""
-
-NEAR_STEPS = 4 * LEG
-"""Steps of an ascent from nearby; badly scaled targets take some hundred."""
 
 MOST_GRADIENTS = 16_000
 """Gradient evaluations of the search, where the budget does not say fewer."""
@@ -123,7 +120,7 @@ def reference(
     search.room, search.price = most_gradients, price
     near_gradients = (1.0 - len(RADII) * FAR_SHARE) * most_gradients
     near = rng.uniform(-NEAR, NEAR, size=(BATCH, dim))
-    search.climb(near, found_by="near", random=True, most_gradients=near_gradients, most_steps=NEAR_STEPS)
+    search.climb(near, found_by="near", random=True, most_gradients=near_gradients, most_steps=LONG)
     known = [law for law in search.laws if not law.flat]
     if known:
         search.scale = np.sqrt(np.max([_variance(law) for law in known], axis=0))

@@ -11,7 +11,7 @@ from scipy.special import logsumexp
 from pathtemp._types import FloatArray, IntArray
 from pathtemp.io.persistent import persistent
 from pathtemp.model.evaluate import energies_of
-from pathtemp.modes.ascent import LEG, Ascents, BoolArray, ascend
+from pathtemp.modes.ascent import LEG, LONG, WHITENED, Ascents, BoolArray, ascend
 from pathtemp.modes.colder import colder
 from pathtemp.modes.core import EXCESS_DENSITIES, log_excess
 from pathtemp.modes.dedupe import near, nearest_mode, same_mode
@@ -110,13 +110,17 @@ class Search:
         found_by: str,
         random: bool,
         most_gradients: float,
-        most_steps: int = LEG,
+        most_steps: int | None = None,
     ) -> list[int]:
         """Ascend from points (n, dim) and note where they end; returns the numbers of modes that are new.
 
         ``random`` starts count for the estimate of what is unseen; starts picked for a reason do not. Of those given up
-        only the nearer half count, the starts of higher density: far out a density may lead nowhere.
+        only the nearer half count, the starts of higher density: far out a density may lead nowhere. In many dimensions
+        random starts take longer. Where none arrives, the highest end is looked at all the same: its curvature tells
+        whether it is at a mode, or on the way to one. Then those that came near count too.
         """
+        wide = len(self.scale) > WHITENED
+        most_steps = most_steps or (LONG if random and wide else LEG)
         ends = ascend(
             self.path.log_target,
             theta,
@@ -129,6 +133,8 @@ class Search:
         made = np.isfinite(ends.first)
         found = np.zeros(len(theta), bool)
         rows = [int(i) for i in np.argsort(-ends.height) if ends.arrived[i]]
+        if random and not rows and made.any() and wide:
+            rows = [int(np.argmax(ends.height))]
         new, slopes, later = self._note(ends, rows, found, found_by=found_by, random=random)
         if slopes:
             tops = self._climb_on(list(slopes.values()), most_steps)
@@ -136,6 +142,7 @@ class Search:
             new += self._note(tops, [int(i) for i in still], at_top, found_by=found_by, random=random)[0]
             found[list(slopes)] = at_top
             new += self._note(ends, later, found, found_by=found_by, random=random)[0]
+        self._join_near(ends, list(np.flatnonzero(made & ~found)), found, from_base=found_by == "base", random=random)
         if random:
             self.starts += int(np.count_nonzero(made))
             self.base_starts += int(np.count_nonzero(made)) * (found_by == "base")

@@ -18,6 +18,9 @@ RANK = 20
 MOST_WANTED = 500
 """Draws wanted for each position in high dimension, at most; windows widen to find them."""
 
+MOST_TAKEN = 1000
+"""Draws of a window that are taken in high dimension, at most."""
+
 CLIP = 4.0
 """Standardised draws are clipped here, so that heavy tails cannot blow up scale and correlation."""
 
@@ -43,6 +46,8 @@ def fit_transport(s: FloatArray, theta: FloatArray, *, positions: int, full: boo
     standardised, node_weights = [], []
     for b, node in enumerate(nodes):
         chosen, weight = _window(s, node, positions, wanted=60 + 4 * dim if full else min(MOST_WANTED, len(s) // 8))
+        if not full:
+            chosen, weight = _thinned(chosen, weight)
         x = theta[chosen]
         centre, spread = median_spread(x)
         u = np.clip((x - centre) / spread, -CLIP, CLIP)
@@ -76,6 +81,13 @@ def _window(s: FloatArray, node: float, positions: int, *, wanted: int) -> tuple
         radius = float(distance[chosen].max()) + 1e-9
     weight = np.maximum(1.0 - distance[chosen] / radius, 1e-3)
     return chosen, weight / weight.sum()
+
+
+def _thinned(chosen: IntArray, weight: FloatArray) -> tuple[IntArray, FloatArray]:
+    """Evenly spaced draws of a window, at most ``MOST_TAKEN``, with their weights normalised again."""
+    every = -(-len(chosen) // MOST_TAKEN)
+    kept = weight[::every]
+    return chosen[::every], kept / kept.sum()
 
 
 def median_spread(x: FloatArray, most: int = 512) -> tuple[FloatArray, FloatArray]:
