@@ -140,25 +140,6 @@ def test_bases_other_than_the_prior():
     np.testing.assert_allclose(flat.log_base(x), stats.norm(0, 2).logpdf(x).sum(), rtol=1e-12)
 
 
-def test_improper_and_masked_priors_need_a_base():
-    def improper(y):
-        mu = numpyro.sample("mu", dist.ImproperUniform(dist.constraints.real, (), ()))
-        numpyro.sample("y", dist.Normal(mu, 1.0), obs=y)
-
-    def masked(y):
-        with handlers.mask(mask=False):
-            mu = numpyro.sample("mu", dist.Normal(0.0, 1.0))
-        numpyro.sample("y", dist.Normal(mu, 1.0), obs=y)
-
-    with pytest.raises(InputError, match="prior of site 'mu' is improper"):
-        pt.from_numpyro(improper, 0.3)
-    with pytest.raises(InputError, match="site 'mu' is masked"):
-        pt.from_numpyro(masked, 0.3)
-    with pytest.warns(UserWarning, match="log z is no evidence"):
-        model = pt.from_numpyro(improper, 0.3, base={"mu": dist.Normal(0.0, 3.0)})
-    np.testing.assert_allclose(model.log_target(jnp.zeros(1)), stats.norm.logpdf(0.3))
-
-
 def test_a_scaled_prior_is_only_a_density():
     def scaled():
         with handlers.scale(scale=2.0):

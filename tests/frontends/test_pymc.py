@@ -245,16 +245,6 @@ def test_a_base_must_have_the_same_variables():
         pt.from_pymc(source, base=signed)
 
 
-def test_improper_priors_need_a_base():
-    with pm.Model() as source:
-        mu = pm.Flat("mu")
-        pm.Normal("y", mu, 1.0, observed=[0.1, 0.2])
-    with pytest.raises(InputError, match=r"priors of \['mu'\] are improper.*base="):
-        pt.from_pymc(source)
-    model = pt.from_pymc(source, base={"mu": dist.Normal(0.0, 3.0)})
-    np.testing.assert_allclose(model.log_target(jnp.zeros(1)), stats.norm.logpdf([0.1, 0.2]).sum())
-
-
 def test_what_cannot_be_tempered_is_named():
     with pytest.raises(InputError, match=r"must be a pymc\.Model, and is a dict"):
         pt.from_pymc({})

@@ -12,6 +12,7 @@ import numpy as np
 from pathtemp._types import Array, FloatArray, Key, LogDensity, Sampler, Variables
 from pathtemp.errors import InputError, MissingExtraError
 from pathtemp.frontends.numpyro_data import data_groups, predictive_draws
+from pathtemp.frontends.numpyro_part import improper_sites, log_prior_of, with_dependents
 from pathtemp.frontends.program import Program, to_model
 from pathtemp.model.kinds import where_to
 from pathtemp.model.layout import Layout
@@ -32,7 +33,9 @@ def from_numpyro(model: Callable[..., Any], *args: Any, base: Any = None, **kwar
     The flat vector is NumPyro's own unconstrained scale. The base is the prior of the latent continuous sites; the
     target has the observed sites and the factors too, so that log z(1) - log z(0) is the log marginal likelihood. Every
     visit to the base draws the prior afresh. Discrete latent sites are summed out by enumeration, as ``MCMC`` does,
-    in the prior as in the posterior. Draws have the latent and the deterministic sites; plates name the dims.
+    in the prior as in the posterior. Where some priors are improper or masked, the others stay in the base, unless they
+    depend on those, and ``pt.temper`` finds a law of the rest; log z is then no evidence. Draws have the latent and the
+    deterministic sites; plates name the dims.
 
     Parameters
     ----------
@@ -49,8 +52,8 @@ def from_numpyro(model: Callable[..., Any], *args: Any, base: Any = None, **kwar
     Raises
     ------
     InputError
-        A discrete site cannot be enumerated, a prior is improper or masked, or a plate subsamples its data; the message
-        says which site and what to do.
+        A discrete site cannot be enumerated, or a plate subsamples its data; the message says which site and what to
+        do.
     MissingExtraError
         NumPyro is not installed, or a site must be enumerated and funsor is not.
 
@@ -151,24 +154,32 @@ def _program(model: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str,
         terms = (_transform(sites[name]).log_abs_det_jacobian(free[name], sites[name]["value"]) for name in continuous)
         return sum((jnp.sum(term) for term in terms), jnp.zeros(()))
 
-    improper, observed = _improper(latent), {name: trace[name]["value"] for name in _observed(trace)}
+    improper, observed = improper_sites(latent), {name: trace[name]["value"] for name in _observed(trace)}
+    none: frozenset[str] = frozenset()
+    rest = with_dependents(model, args, kwargs, [*improper, *discrete], continuous) if improper else none
+
+    def log_kept(x: Array) -> Array:
+        free, sites = layout.unravel(x), _trace(handlers.substitute(seeded, data=constrain(x)), args, kwargs)
+        return log_prior_of({name: sites[name] for name in continuous if name not in rest}, free)
+
     return Program(
         name=_called(model),
         layout=layout,
-        log_prior=_density(prior, trace, args, kwargs, layout, bool(discrete)),
+        log_prior=log_kept if rest else _density(prior, trace, args, kwargs, layout, bool(discrete)),
         log_joint=_density(seeded, trace, args, kwargs, layout, bool(discrete)),
         constrain=constrain,
         unconstrain=unconstrain,
         log_jacobian=log_jacobian,
         constrain_draws=constrain_draws,
-        forward=None if improper else _forward(model, args, kwargs, layout, latent),
-        improper=improper,
+        forward=_forward(model, args, kwargs, layout, latent, rest),
+        improper="; ".join(improper.values()),
         is_prior=not observed,
         pointwise=_pointwise(seeded, trace, args, kwargs, discrete) if observed else None,
         data=data_groups(model, args, kwargs, observed, dims=_plates(trace, observed)),
         predictive=Predictive(predictive_draws(model, args, kwargs, list(observed)), _plates(trace, observed))
         if observed
         else None,
+        rest=rest,
     )
 
 
@@ -248,20 +259,6 @@ def _check_plates(trace: Trace) -> None:
             )
 
 
-def _improper(latent: Trace) -> str:
-    from numpyro import distributions as dist
-
-    for name, site in latent.items():
-        fn = site["fn"]
-        while fn is not None:
-            if isinstance(fn, dist.ImproperUniform):
-                return f"the prior of site {name!r} is improper and cannot be sampled"
-            if isinstance(fn, dist.MaskedDistribution):
-                return f"site {name!r} is masked, which leaves parts of it without a prior"
-            fn = getattr(fn, "base_dist", None)
-    return ""
-
-
 def _layout(trace: Trace, continuous: list[str]) -> Layout:
     shapes = {name: jnp.shape(_transform(trace[name]).inv(trace[name]["value"])) for name in continuous}
     deterministic = [name for name, site in trace.items() if site["type"] == "deterministic"]
@@ -331,16 +328,27 @@ def _density(
 
 
 def _forward(
-    model: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], layout: Layout, latent: Trace
+    model: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    layout: Layout,
+    latent: Trace,
+    rest: frozenset[str],
 ) -> Sampler | None:
-    """One prior draw on the unconstrained scale; None where a distribution has no sampler or a scaled density."""
+    """One prior draw on the unconstrained scale, zeros for the rest; None where there are no draws of its density.
+
+    That is where a distribution has no sampler, or its density is scaled.
+    """
     from numpyro import handlers
 
-    def forward(key: Key) -> Array:
-        sites = _trace(handlers.seed(model, key), args, kwargs)
-        return layout.ravel({name: _transform(sites[name]).inv(sites[name]["value"]) for name in layout.shapes})
+    fixed = {name: latent[name]["value"] for name in rest}
 
-    if any(site["scale"] is not None for site in latent.values()):
+    def forward(key: Key) -> Array:
+        sites = _trace(handlers.substitute(handlers.seed(model, key), data=fixed), args, kwargs)
+        free = {name: _transform(sites[name]).inv(sites[name]["value"]) for name in layout.shapes if name not in rest}
+        return layout.ravel({name: free.get(name, jnp.zeros(shape)) for name, shape in layout.shapes.items()})
+
+    if any(site["scale"] is not None for name, site in latent.items() if name not in rest):
         return None
     try:
         jax.eval_shape(forward, jax.random.key(0))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -14,34 +14,13 @@ import xarray as xr
 
 from pathtemp._types import Array, FloatArray, Key, LogDensity, Sampler, Variables
 from pathtemp.errors import InputError
+from pathtemp.frontends.prior_draws import FEW_PROBES, Prior, exact_draws, first_flagged, mass_of_prior
 from pathtemp.kernels.compilation import use_compilation_cache
-from pathtemp.model.bases import Automatic, Base, as_base, is_automatic
+from pathtemp.model.bases import Automatic, Base, ProperPart, as_base, is_automatic
 from pathtemp.model.layout import Layout
 from pathtemp.model.model import AboutBase, Model, Pointwise, Predictive
 
-PROBES = 4096
-"""Prior draws made once to see whether the forward draws and the prior density belong together."""
-
-FEW_PROBES = 256
-"""The same above a hundred parameters, where one draw may be a large matrix."""
-
-MOVES = 48
-"""Metropolis moves that each of them makes."""
-
-MOST_SCORE = 5.0
-"""Standard errors by which those may shift a mean that they should leave as it is."""
-
-BATCH = 16384
-"""Draws that are added at a time to know the mass of a restricted prior."""
-
-MOST_DRAWS = 400_000
-"""Draws after which its mass is taken as it is known by then."""
-
-PRECISE = 0.004
-"""Relative error of that mass which is small beside that of log z."""
-
-LEAST_ACCEPTED = 0.1
-"""Forward draws outside the support of a transform are drawn again; rarer acceptance than this costs too much."""
+PROPER = "give every parameter a proper prior"
 
 
 @dataclass(frozen=True)
@@ -78,6 +57,9 @@ class Program:
         New data at draws of the posterior; None where the program observes nothing.
     log_mass
         Log of the integral of ``log_prior``, but for what its forward draws fail to meet.
+    rest
+        Variables whose prior is improper, or depends on one that is. Where there are any, ``log_prior``, ``forward``
+        and ``log_mass`` are those of the other variables alone: the rest has no influence, and its draws mean nothing.
     """
 
     name: str
@@ -95,23 +77,17 @@ class Program:
     data: Mapping[str, xr.Dataset]
     predictive: Predictive | None
     log_mass: float = 0.0
+    rest: frozenset[str] = frozenset()
 
+    @property
+    def kept(self) -> list[str]:
+        """Variables whose prior is proper, and depends on none that is not."""
+        return [name for name in self.layout.shapes if name not in self.rest]
 
-@dataclass(frozen=True)
-class Prior:
-    """Draws of a prior, and what its density integrates to.
-
-    Parameters
-    ----------
-    sample
-        One exact draw, given the restrictions of the transforms; None where there is none.
-    log_mass
-        Log of the integral of the density: below 0 where a transform restricts the prior, as an order does; infinite
-        where it is not known.
-    """
-
-    sample: Sampler | None = None
-    log_mass: float = np.inf
+    def columns(self, names: Container[str]) -> tuple[int, ...]:
+        """Places of some variables in the flat vector."""
+        flags = [np.full(math.prod(shape), name in names) for name, shape in self.layout.shapes.items()]
+        return tuple(np.flatnonzero(np.concatenate(flags)).tolist())
 
 
 def to_model(program: Program, base: Program | object | None) -> Model:
@@ -119,7 +95,8 @@ def to_model(program: Program, base: Program | object | None) -> Model:
 
     A base that is a program gives its joint density, and exact draws where it has neither data nor potentials; the
     log z difference is then a log Bayes factor. A distribution over one flat vector is on the unconstrained scale; a
-    dict of distributions by name is on the constrained scale. "auto" leaves it to ``pt.temper`` to find one.
+    dict of distributions by name is on the constrained scale. "auto" leaves it to ``pt.temper`` to find one, as does a
+    prior that is improper, but for what is proper of it.
     """
     use_compilation_cache()
     if base is not None and program.improper:
@@ -128,15 +105,15 @@ def to_model(program: Program, base: Program | object | None) -> Model:
             "holds the arbitrary constant of that prior",
             stacklevel=3,
         )
-    if base is None:
-        if program.improper:
-            raise InputError(f"{program.name}: {program.improper}; give it a proper prior, or a base= to start from")
+    if base is None and program.improper:
+        prior, psi = Prior(), Base(Automatic(_proper_part(program)), program.layout)
+    elif base is None:
         prior = exact_draws(program)
         psi = Base(divided(program.log_prior, prior.log_mass), program.layout, prior.sample)
     else:
         prior = Prior(None, mass_of_prior(program))
         psi = _given_base(program, base)
-    nothing_observed = base is None and program.is_prior
+    nothing_observed = base is None and program.is_prior and not program.improper
     return Model(
         psi.log_prob,
         # The very same density says that there is nothing to temper.
@@ -151,6 +128,19 @@ def to_model(program: Program, base: Program | object | None) -> Model:
         predictive=program.predictive,
         unconstrain=program.unconstrain,
     )
+
+
+def _proper_part(program: Program) -> ProperPart | None:
+    """What is proper of an improper prior; None where nothing is, or it cannot be drawn."""
+    if not program.kept:
+        return None
+    prior, columns = exact_draws(program), program.columns(program.rest)
+    if prior.sample is None:
+        return None
+    log_prior, at = divided(program.log_prior, prior.log_mass), jnp.array(columns)
+    names = tuple(name for name in program.layout.shapes if name in program.rest)
+    # What has no influence may overflow, and its derivative then is NaN instead of 0.
+    return ProperPart(lambda x: log_prior(x.at[at].set(0.0)), prior.sample, columns, names)
 
 
 def _given_base(program: Program, base: object) -> Base:
@@ -171,11 +161,16 @@ def divided(log_density: LogDensity, log_mass: float) -> LogDensity:
 def _about(program: Program, base: object | None, psi: Base, prior: Prior) -> AboutBase:
     """What the base is, and whether log z is the evidence."""
     drawn = "drawn exactly" if psi.sample is not None else "a density without exact draws"
+    if base is None and program.improper:
+        part = psi.log_prob.proper if isinstance(psi.log_prob, Automatic) else None
+        head = f"the prior of {', '.join(program.kept)}, drawn exactly; " if part else "no base in the model: "
+        found = "pt.temper finds a law of the rest" if part else "pt.temper finds one"
+        return AboutBase(f"{head}{program.improper}; {found}", evidence=False, remedy=PROPER)
     if base is None:
         return AboutBase(f"the prior of {program.name}, {drawn}", evidence=True, prior=True)
     if program.improper:
         text = f"one that was given, since {program.improper}"
-        return AboutBase(text, evidence=False, remedy="give every parameter a proper prior")
+        return AboutBase(text, evidence=False, remedy=PROPER)
     if isinstance(base, Program) and not base.is_prior:
         remedy = "it is the log Bayes factor over the model that is the base"
         return AboutBase(f"the joint density of {base.name}, {drawn}", evidence=False, remedy=remedy)
@@ -184,127 +179,6 @@ def _about(program: Program, base: object | None, psi: Base, prior: Prior) -> Ab
     known = bool(np.isfinite(prior.log_mass)) and (automatic or psi.sample is not None)
     remedy = "" if known else "leave base= out, and the prior is the base"
     return AboutBase(text if automatic else f"{text}, {drawn}", evidence=known, remedy=remedy)
-
-
-def exact_draws(program: Program) -> Prior:
-    """Forward draws given that they lie in the support of every transform, by drawing again.
-
-    A transform may restrict a prior, as an order does: the density is then that of the prior given the restriction,
-    times the share of the prior that meets it. No draws where that would reject nearly every one.
-    """
-    if program.forward is None:
-        return Prior()
-    forward = program.forward
-    probes = _probes(program)
-    overflow = _first(program.layout, np.isinf(probes).mean(axis=0) > 0.01)
-    if overflow:
-        raise InputError(
-            f"{program.name}: prior draws of {overflow!r} overflow on the unconstrained scale, so its prior is too "
-            "vague to start from; give it a tighter prior, or a base="
-        )
-    inside = np.asarray(np.isfinite(probes).all(axis=1))
-    if inside.mean() < LEAST_ACCEPTED:
-        return Prior()
-    probes = probes[inside]
-    density, score = _invariance(program.log_prior, probes)
-    if not np.isfinite(density).all():
-        raise InputError(
-            f"{program.name}: the prior density is not finite at {np.mean(~np.isfinite(density)):.0%} of the prior's "
-            "own draws, so the two do not belong together; check its distributions and transforms, or give a base="
-        )
-    wrong = _first(program.layout, np.abs(score).max(axis=0) > MOST_SCORE)
-    if wrong:
-        warnings.warn(
-            f"{program.name}: random draws of {wrong!r} do not have the density of its prior, so the base is sampled "
-            "by HMC from the density; check its random and logp",
-            stacklevel=4,
-        )
-        return Prior()
-
-    def sample(key: Key) -> Array:
-        def again(state: tuple[Key, Array]) -> tuple[Key, Array]:
-            key, own = jax.random.split(state[0])
-            return key, forward(own)
-
-        return jax.lax.while_loop(lambda s: ~jnp.all(jnp.isfinite(s[1])), again, again((key, jnp.zeros(0))))[1]
-
-    return Prior(sample, program.log_mass + _log_mass(forward, inside))
-
-
-def mass_of_prior(program: Program) -> float:
-    """Log of what the density of the prior integrates to; infinite where it is not known."""
-    if program.forward is None or program.improper:
-        return np.inf
-    inside = np.asarray(np.isfinite(_probes(program)).all(axis=1))
-    if inside.mean() < LEAST_ACCEPTED:
-        return np.inf
-    return program.log_mass + _log_mass(program.forward, inside)
-
-
-def _probes(program: Program) -> FloatArray:
-    """Forward draws of the prior, NaN outside the support of a transform."""
-    assert program.forward is not None
-    count = PROBES if program.layout.dim <= 100 else FEW_PROBES
-    return np.asarray(_many(program.forward)(jax.random.split(jax.random.key(0), count)))
-
-
-def _many(forward: Sampler) -> Callable[[Key], Array]:
-    return jax.jit(lambda keys: jax.lax.map(forward, keys, batch_size=64))
-
-
-def _log_mass(forward: Sampler, inside: np.ndarray[Any, Any]) -> float:
-    """Log of the share of forward draws inside every support: what the restricted density integrates to.
-
-    Draws are added until the relative error of that share p, which of n draws is sqrt((1 - p) / (n p)), is small.
-    """
-    made, accepted = len(inside), int(inside.sum())
-    if accepted == made:
-        return 0.0
-    many = jax.jit(lambda keys: jnp.isfinite(jax.lax.map(forward, keys, batch_size=64)).all(axis=1).sum())
-    while made < MOST_DRAWS and made - accepted > PRECISE**2 * accepted * made:
-        accepted += int(many(jax.random.split(jax.random.key(made), BATCH)))
-        made += BATCH
-    return float(np.log(accepted / made))
-
-
-def _invariance(log_prob: LogDensity, draws: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Log density of draws (n, dim), and z-scores (2, dim) of how far Metropolis moves shift their distribution.
-
-    Moves that leave a density invariant shift no expectation over draws that have it; the two functions are bounded,
-    so the scores are sound whatever the tails, and wherever the density ends abruptly.
-    """
-    low, middle, high = np.quantile(draws, [0.25, 0.5, 0.75], axis=0)
-    scale = jnp.asarray((high - low) / 1.35 + 1e-12)
-
-    def features(x: Array) -> Array:
-        y = (x - middle) / scale
-        return jnp.stack([jnp.tanh(y), 1 / jnp.cosh(y)])
-
-    def one(start: tuple[Key, Array]) -> tuple[Array, Array]:
-        key, x = start
-
-        def move(step: Array, state: tuple[Array, Array]) -> tuple[Array, Array]:
-            x, density = state
-            own = jax.random.split(jax.random.fold_in(key, step), 3)
-            width = jnp.exp(jax.random.uniform(own[0], minval=-3.0, maxval=1.0)) / np.sqrt(draws.shape[1])
-            candidate = x + width * scale * jax.random.normal(own[1], x.shape)
-            proposed = log_prob(candidate)
-            accept = jnp.log(jax.random.uniform(own[2])) < proposed - density
-            return jnp.where(accept, candidate, x), jnp.where(accept, proposed, density)
-
-        density = log_prob(x)
-        moved, _ = jax.lax.fori_loop(0, MOVES, move, (x, density))
-        return density, features(moved) - features(x)
-
-    starts = (jax.random.split(jax.random.key(1), len(draws)), jnp.asarray(draws))
-    density, shift = map(np.asarray, jax.jit(lambda s: jax.lax.map(one, s, batch_size=64))(starts))
-    return density, shift.mean(axis=0) / (shift.std(axis=0) / np.sqrt(len(draws)) + 1e-12)
-
-
-def _first(layout: Layout, flags: np.ndarray[Any, Any]) -> str:
-    """Name of the first variable with a flag set, or nothing."""
-    named = layout.unravel(jnp.asarray(flags))
-    return next((name for name, x in named.items() if bool(jnp.any(x))), "")
 
 
 def _program_base(program: Program, base: Program) -> Base:
@@ -364,7 +238,7 @@ def _moved(program: Program, sample: Callable[[Key], Variables]) -> Sampler:
         return program.unconstrain(sample(key))
 
     draws = jax.jit(jax.vmap(draw))(jax.random.split(jax.random.key(0), FEW_PROBES))
-    wrong = _first(program.layout, ~np.isfinite(np.asarray(draws)).all(axis=0))
+    wrong = first_flagged(program.layout, ~np.isfinite(np.asarray(draws)).all(axis=0))
     if wrong:
         raise InputError(f"base: draws of {wrong!r} fall outside the support that {program.name} gives it")
     return draw

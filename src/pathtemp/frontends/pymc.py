@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -31,8 +31,9 @@ def from_pymc(model: pm.Model, *, base: Any = None) -> Model:
     observed variables and the potentials too, so that log z(1) - log z(0) is the log marginal likelihood. Every visit
     to the base draws the prior afresh, as ``pm.draw`` would: in JAX for the common distributions, otherwise by PyTensor
     on the host, which is as exact and slower. Where a transform restricts a prior (an order on components), prior and
-    evidence are those given the restriction. Draws have the free variables and the deterministics, with the names, dims
-    and coords of ``pm.sample``.
+    evidence are those given the restriction. Where some priors are improper (``pm.Flat``, ``pm.HalfFlat``), the others
+    stay in the base, unless they depend on those, and ``pt.temper`` finds a law of the rest; log z is then no evidence.
+    Draws have the free variables and the deterministics, with the names, dims and coords of ``pm.sample``.
 
     Parameters
     ----------
@@ -47,8 +48,8 @@ def from_pymc(model: pm.Model, *, base: Any = None) -> Model:
     Raises
     ------
     InputError
-        A free variable is discrete or has an improper prior, the model subsamples its data, or a part of it has no JAX
-        form; the message says which variable and why.
+        A free variable is discrete, the model subsamples its data, or a part of it has no JAX form; the message says
+        which variable and why.
     MissingExtraError
         PyMC is not installed.
     """
@@ -64,7 +65,7 @@ def from_pymc(model: pm.Model, *, base: Any = None) -> Model:
 def _program(model: pm.Model) -> Program:
     from pathtemp.frontends.pymc_data import data_groups, dims_of, predictive_draws
     from pathtemp.frontends.pymc_graph import jaxify
-    from pathtemp.frontends.pymc_prior import log_mass_of_order
+    from pathtemp.frontends.pymc_prior import log_mass_of_order, with_dependents
 
     _check(model)
     free = [rv.name for rv in model.free_RVs]
@@ -99,22 +100,25 @@ def _program(model: pm.Model) -> Program:
         return layout.ravel(dict(zip(layout.shapes, flat, strict=True)))
 
     improper, observed = _improper(model), [rv.name for rv in model.observed_RVs]
+    rest = with_dependents(model, improper)
+    kept = [rv for rv in model.free_RVs if rv.name not in rest]
     return Program(
         name=model.name or "model",
         layout=layout,
-        log_prior=_density(model, model.logp(vars=model.free_RVs), layout),
+        log_prior=_density(model, model.logp(vars=kept), layout),
         log_joint=_density(model, model.logp(), layout),
         constrain=constrain,
         unconstrain=unconstrain,
         log_jacobian=log_jacobian,
         constrain_draws=constrain_draws,
-        forward=None if improper else _forward(model, layout),
-        improper=improper,
+        forward=_forward(model, layout, rest) if kept else None,
+        improper=f"the priors of {improper} are improper and cannot be sampled" if improper else "",
         is_prior=not (model.observed_RVs or model.potentials),
         pointwise=_pointwise(model) if model.observed_RVs else None,
         data=data_groups(model),
-        log_mass=log_mass_of_order(model, layout.shapes),
+        log_mass=log_mass_of_order(kept, model, layout.shapes),
         predictive=Predictive(predictive_draws(model), *dims_of(model, observed)) if observed else None,
+        rest=rest,
     )
 
 
@@ -136,11 +140,11 @@ def _check(model: pm.Model) -> None:
             )
 
 
-def _improper(model: pm.Model) -> str:
+def _improper(model: pm.Model) -> list[str]:
+    """Names of the free variables whose priors are flat."""
     from pymc.distributions.continuous import FlatRV, HalfFlatRV
 
-    names = [rv.name for rv in model.free_RVs if isinstance(rv.owner.op, FlatRV | HalfFlatRV)]
-    return f"the priors of {names} are improper and cannot be sampled" if names else ""
+    return [rv.name for rv in model.free_RVs if isinstance(rv.owner.op, FlatRV | HalfFlatRV)]
 
 
 def _layout(model: pm.Model, names: Sequence[str]) -> Layout:
@@ -181,11 +185,11 @@ def _pointwise(model: pm.Model) -> Pointwise:
     return Pointwise(evaluate, {name: d[: axes[name]] for name, d in dims.items()}, coords)
 
 
-def _forward(model: pm.Model, layout: Layout) -> Sampler | None:
-    """One prior draw on the unconstrained scale; None where a distribution has no random draws at all."""
+def _forward(model: pm.Model, layout: Layout, rest: Container[str]) -> Sampler | None:
+    """One prior draw on the unconstrained scale, zeros for the rest; None where a distribution has no random draws."""
     from pathtemp.frontends.pymc_prior import forward_graph, host_forward, jax_forward
 
-    free = forward_graph(model)
+    free = forward_graph(model, {name: shape for name, shape in layout.shapes.items() if name in rest})
     try:
         draw = jax_forward(free)
         jax.eval_shape(draw, jax.random.key(0))
@@ -211,7 +215,7 @@ def _density(model: pm.Model, log_density: Any, layout: Layout) -> LogDensity:
 
     values = [model.rvs_to_values[rv] for rv in model.free_RVs]
     try:
-        gradient = pytensor.grad(log_density, values)
+        gradient = pytensor.grad(log_density, values, disconnected_inputs="ignore")
         function = _traced(values, [log_density, *gradient], layout)
     except Exception:  # whatever keeps the gradient out of JAX; the density may yet be differentiated there
         plain = _compiled(model, values, [log_density], layout)

@@ -8,7 +8,7 @@ forward graph runs on the host through PyTensor, seeded from the key: as exact, 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -22,8 +22,16 @@ from pathtemp.frontends.pymc_samplers import SAMPLERS
 Draws = tuple[Array, ...]
 
 
-def forward_graph(model: Any) -> list[Any]:
-    """Free variables drawn in order, on the unconstrained scale.
+def with_dependents(model: Any, names: Collection[str]) -> frozenset[str]:
+    """The free variables of these names, and those whose distributions depend on them."""
+    from pytensor.graph.traversal import ancestors
+
+    rest = {rv for rv in model.free_RVs if rv.name in names}
+    return frozenset(rv.name for rv in model.free_RVs if not rest.isdisjoint(ancestors([rv])))
+
+
+def forward_graph(model: Any, rest: Mapping[str, tuple[int, ...]]) -> list[Any]:
+    """Free variables drawn in order, on the unconstrained scale; zeros for the rest, which is given with its shapes.
 
     A variable that is exchangeable along the axis which its transform orders is sorted: that is an exact draw
     given the order. Any other draw outside the support of a transform becomes NaN.
@@ -34,6 +42,9 @@ def forward_graph(model: Any) -> list[Any]:
     ordered: dict[Any, Any] = {}
     free = []
     for rv in model.free_RVs:
+        if rv.name in rest:
+            free.append(pt.zeros(rest[rv.name]))
+            continue
         draw = clone_replace(rv, replace=ordered, rebuild_strict=False) if ordered else rv
         transform = model.rvs_to_transforms[rv]
         inputs = draw.owner.inputs
@@ -45,9 +56,9 @@ def forward_graph(model: Any) -> list[Any]:
     return free
 
 
-def log_mass_of_order(model: Any, shapes: Mapping[str, tuple[int, ...]]) -> float:
-    """Log of the share of the prior that has the order of the variables that are sorted: 1 in k! for k of them."""
-    sizes = [shapes[rv.name] for rv in model.free_RVs if _is_sorted(model, rv)]
+def log_mass_of_order(variables: Sequence[Any], model: Any, shapes: Mapping[str, tuple[int, ...]]) -> float:
+    """Log of the share of a prior that has the order of the variables that are sorted: 1 in k! for k of them."""
+    sizes = [shapes[rv.name] for rv in variables if _is_sorted(model, rv)]
     return -float(sum(math.prod(shape[:-1]) * math.lgamma(shape[-1] + 1) for shape in sizes))
 
 

@@ -192,8 +192,10 @@ def test_a_base_is_given_once() -> None:
 
 
 @pytest.mark.stan_full
-def test_without_a_base_one_is_left_to_be_found() -> None:
-    assert isinstance(load("typed_base").log_base, bases.Automatic)
+def test_a_program_without_data_is_its_own_prior_and_base() -> None:
+    model = load("typed_base")
+    assert model.base.prior
+    assert model.sample_base is not None
 
 
 def test_a_base_may_be_left_to_be_found_in_place_of_the_alternative_block() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -12,6 +13,7 @@ import scipy.stats as st
 from stan_programs import default_and_more, load
 
 from pathtemp._types import FloatArray, LogDensity
+from pathtemp.frontends.stan.bridge import StanDensity, _CallbackRoute, _FfiRoute
 
 pytestmark = pytest.mark.usefixtures("compiled")
 
@@ -177,3 +179,19 @@ def test_random_numbers_of_transformed_data_are_those_of_the_seed_in_both_densit
 
 def test_a_model_made_twice_is_one_density() -> None:
     assert load("cauchy").log_target is load("cauchy").log_target
+
+
+@pytest.mark.stan_full
+@pytest.mark.parametrize("route", [_FfiRoute, _CallbackRoute])
+def test_a_value_rounded_to_the_edge_of_its_range_is_a_rejection_and_no_infinite_density(route: Any) -> None:
+    """Dirichlet(1/2) rises without end towards the edge, but not on the unconstrained scale, where 0 is rounding."""
+    base = load("lda_small").log_base
+    assert isinstance(base, StanDensity)
+    point = np.zeros(base.instance.dim)
+    point[1] = 45.0  # the last of three parts is e^-45 of the whole, which 1 minus the others does not hold
+    assert base.instance.log_density(point) == np.inf
+    value, gradient = route(base).value_and_gradient(jnp.asarray(point))
+    assert value == -np.inf
+    np.testing.assert_array_equal(gradient, 0.0)
+    point[1] = 30.0
+    assert np.isfinite(route(base).value(jnp.asarray(point)))

@@ -65,6 +65,9 @@ def test_a_type_that_came_later_is_said_to_have(tmp_path: Path, monkeypatch: pyt
     wrong = GOOD.replace("real mu;", "real mu; sum_to_zero_vector[3] u = 1;")  # an error in any version
     with pytest.raises(InputError, match=r"mine.stan, line 6, .*sum_to_zero_vector came with Stan 2.36, and this is"):
         from_stan(write(tmp_path, wrong), data={"N": 1, "y": [1.0]})
+    wrong = GOOD.replace("mu ~ normal(0, 5);", "jacobian += mu;")  # in the model block of any version
+    with pytest.raises(InputError, match=r"jacobian \+= came with Stan 2.36, .* write target \+= in the model block"):
+        from_stan(write(tmp_path, wrong), data={"N": 1, "y": [1.0]})
 
 
 @pytest.mark.usefixtures("stanc_available")

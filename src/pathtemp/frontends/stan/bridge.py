@@ -76,6 +76,9 @@ class StanDensity:
         log.warning("%s: Stan rejected a point (density 0; further ones are counted, not shown): %s", self.label, said)
 
 
+ON_EDGE = "a value was rounded to the edge of its range, where the log density is infinite"
+
+
 @dataclass(frozen=True)
 class PartDensity:
     """A density of some coordinates: the rest, which enter by their Jacobian alone, are zero, where it is zero too."""
@@ -122,6 +125,9 @@ class _FfiRoute:
             instance.address("bs_log_density_gradient"),
             instance.address("bs_log_density"),
             instance.address("bs_free_error_msg"),
+            instance.address("bs_param_constrain"),
+            instance.address("bs_param_unconstrain"),
+            len(instance.names()),
             ctypes.cast(first, ctypes.c_void_p).value,
             True,
             instance.threadsafe,
@@ -170,6 +176,8 @@ class _CallbackRoute:
             try:
                 with _ONE_AT_A_TIME:
                     value, gradient = self._density.instance.gradient(points[k])
+                    if value == np.inf and self._on_edge(points[k]):
+                        value, message = np.nan, ON_EDGE
             except StanError as error:
                 value, message = np.nan, str(error)
             if np.isnan(value):
@@ -180,6 +188,14 @@ class _CallbackRoute:
             else:
                 values[k], gradients[k] = value, gradient
         return values.reshape(x.shape[:-1]), gradients.reshape(x.shape)
+
+    def _on_edge(self, point: FloatArray) -> bool:
+        """Whether a constrained value was rounded to the edge of its range, from which no way leads back."""
+        instance = self._density.instance
+        try:
+            return not np.isfinite(instance.unconstrain(instance.constrain(point[None])[0][0])).all()
+        except (InputError, StanError):
+            return True
 
 
 def _shapes(x: Array) -> tuple[Any, Any]:
@@ -204,7 +220,7 @@ def loaded_bridge() -> ctypes.CDLL:
     for name in ("pathtemp_value", "pathtemp_value_and_gradient", "pathtemp_draws"):
         jax.ffi.register_ffi_target(name, capsule(getattr(library, name)), platform="cpu")
     address = ctypes.c_int64
-    library.pathtemp_register.argtypes = [address] * 5 + [ctypes.c_bool] * 2
+    library.pathtemp_register.argtypes = [address] * 8 + [ctypes.c_bool] * 2
     library.pathtemp_register.restype = ctypes.c_int64
     library.pathtemp_register_sampler.argtypes = [address] * 6 + [ctypes.c_int64] * 2
     library.pathtemp_register_sampler.restype = ctypes.c_int64

@@ -47,8 +47,12 @@ _NEWER = {
     "sum_to_zero_matrix": (2, 37),
     "row_stochastic_matrix": (2, 36),
     "column_stochastic_matrix": (2, 36),
+    "jacobian +=": (2, 36),
 }
-"""Types, with the version of Stan that they came with, which a stanc that lacks them speaks of in other words."""
+"""What came with a later Stan, by its version: a stanc that lacks it speaks of it in other words."""
+
+_INSTEAD = {"jacobian +=": "write target += in the model block"}
+"""What to do without some of it; for types it is another type."""
 
 
 class CompileError(InputError):
@@ -77,10 +81,11 @@ def _explain(report: str, source: Source) -> str:
         return f"program: stanc says: {source.translate(report).strip()}"
     column = int(at.group(2))
     row = source.line(int(at.group(1)))
-    newer = next((word for word in _NEWER if re.search(rf"\b{word}\b", row)), None)
+    newer = next((word for word in _NEWER if re.search(rf"\b{re.escape(word)}", row)), None)
     if newer is not None and (version := _stanc_version()) < _NEWER[newer]:
         came, ours = (".".join(map(str, v)) for v in (_NEWER[newer], version))
-        said = f"{newer} came with Stan {came}, and this is Stan {ours}; use another type, {WAY_OUT}"
+        instead = _INSTEAD.get(newer, "use another type")
+        said = f"{newer} came with Stan {came}, and this is Stan {ours}; {instead}, {WAY_OUT}"
     return f"{place}, column {column}: {said}\n    {row}\n    {' ' * column}^"
 
 

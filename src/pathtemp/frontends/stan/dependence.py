@@ -104,11 +104,14 @@ class Origins:
         Single whole numbers of the data: sizes and switches, but an observation too at times.
     parameters
         Parameters, and all that is computed from them.
+    single
+        Single numbers of the data that are not whole: hyperparameters more often than an observation.
     """
 
     data: frozenset[str]
     counts: frozenset[str]
     parameters: frozenset[str]
+    single: frozenset[str] = frozenset()
 
     def has_data(self, *expressions: str) -> bool:
         """Whether a value depends on data of any kind."""
@@ -117,6 +120,10 @@ class Origins:
     def has_observations(self, *expressions: str) -> bool:
         """Whether a value depends on data other than a single whole number."""
         return any(values_in(e) & self.data for e in expressions)
+
+    def has_containers(self, *expressions: str) -> bool:
+        """Whether a value depends on data other than single numbers."""
+        return any(values_in(e) & (self.data - self.single) for e in expressions)
 
     def has_parameters(self, *expressions: str) -> bool:
         """Whether a value depends on parameters."""
@@ -140,12 +147,13 @@ def origins(info: Mapping[str, Any], transformed_data: Iterable[Statement], rest
     """
     whole = {n for n, kind in info["inputs"].items() if kind["type"] == "int" and kind["dimensions"] == 0}
     made = [item.statement.text for item in scoped(transformed_data)]
+    single = {n for n, kind in info["inputs"].items() if kind["type"] == "real" and kind["dimensions"] == 0}
     whole |= {name for text in made if re.match(r"int\b", text) for name, _ in assignments(text)}
     data = ({*info["inputs"]} | {name for text in made for name, _ in assignments(text)}) - whole
     parameters = set(info["parameters"])
     items = list(scoped(rest))
     while True:
-        known = Origins(frozenset(data), frozenset(whole), frozenset(parameters))
+        known = Origins(frozenset(data), frozenset(whole), frozenset(parameters), frozenset(single))
         for item in items:
             loops = (loop_of(header) for header in item.headers)
             pairs = [(v, span[0]) for v, span in filter(None, loops) if len(span) == 1]

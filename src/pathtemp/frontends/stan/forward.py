@@ -162,7 +162,9 @@ def _local_names(statements: Iterable[Statement]) -> frozenset[str]:
 def _univariate(functions: str) -> dict[str, bool]:
     """Whether each built-in distribution is of one number; those that the program defines are not known."""
     own = set(re.findall(r"\breal\s+(\w+)_(?:lpdf|lpmf)\s*\(", functions))
-    return {name: "rng" in kinds for name, kinds in distributions().items() if "lpdf" in kinds and name not in own}
+    known = {name: kinds for name, kinds in distributions().items() if "lpdf" in kinds and name not in own}
+    # stanc does not list the random numbers of some, such as beta_proportion's.
+    return {name: bool({"rng", "cdf"} & kinds) for name, kinds in known.items()}
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from pathtemp.frontends.stan.program import ALTERNATIVE, FLAG, Program, assemble
 from pathtemp.frontends.stan.source import Source, without_comments
 from pathtemp.frontends.stan.split import Line, Split, proper_part, split_program
 from pathtemp.frontends.stan.statements import Statement, parse_statements
+from pathtemp.frontends.stan.sums import with_open_sums
 
 
 def find_prior(program: Program, info: dict[str, Any]) -> tuple[Split, Program | None, Source | None]:
@@ -20,6 +21,7 @@ def find_prior(program: Program, info: dict[str, Any]) -> tuple[Split, Program |
     The last two are None where the prior is not proper, and where it is no recipe for draws; of a prior that is proper
     in part they are that part.
     """
+    program = with_open_sums(program)
     split = split_program(program, info)
     if not split.proper:
         return _in_part(program, info, split)

@@ -229,7 +229,7 @@ class _Judge:
         single = [index for index in split_top(indices) if index and ":" not in index]
         if self.as_constants or self.ranks[name] > len(single):
             return True
-        return not self.known.has_observations(*map(_without_elements, term.arguments))
+        return not self.known.has_containers(*map(_without_elements, term.arguments))
 
     def _reference(self, left: str) -> tuple[str, str] | None:
         """Name and indices of the parameter that stands on the left, None where something else does."""

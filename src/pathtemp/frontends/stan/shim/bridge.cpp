@@ -26,6 +26,7 @@ namespace {
 using GradientFn = int (*)(const void*, bool, bool, const double*, double*, double*, char**);
 using ValueFn = int (*)(const void*, bool, bool, const double*, double*, char**);
 using DrawFn = int (*)(const void*, uint64_t, double*, char**);
+using ConstrainFn = int (*)(const void*, bool, bool, const double*, double*, void*, char**);
 using UnconstrainFn = int (*)(const void*, const double*, double*, char**);
 using FreeFn = void (*)(char*);
 using RejectionFn = void (*)(const char*);
@@ -40,6 +41,9 @@ struct Density {
   GradientFn gradient_fn;
   ValueFn value_fn;
   FreeFn free_fn;
+  ConstrainFn constrain_fn;
+  UnconstrainFn unconstrain_fn;
+  int64_t width;  // constrained values
   RejectionFn on_first_rejection;
   bool jacobian;
   std::mutex* one_at_a_time;  // set where the library has one autodiff tape for all threads
@@ -56,19 +60,35 @@ struct Density {
     }
     char* error = nullptr;
     int failed;
+    bool rounded = false;
     {
       std::unique_lock<std::mutex> lock;
       if (one_at_a_time) lock = std::unique_lock<std::mutex>(*one_at_a_time);
       failed = gradient ? gradient_fn(model, false, jacobian, theta, value, gradient, &error)
                         : value_fn(model, false, jacobian, theta, value, &error);
+      rounded = !failed && *value == kInfinity && on_edge(dim, theta);
     }
-    if (failed || std::isnan(*value)) {
+    if (failed || rounded || std::isnan(*value)) {
       refuse(dim, value, gradient);
       rejections.fetch_add(1, std::memory_order_relaxed);
       if (farthest < kFarOut && on_first_rejection && !told.exchange(true))
-        on_first_rejection(error ? error : "the log density is NaN");
+        on_first_rejection(error     ? error
+                           : rounded ? "a value was rounded to the edge of its range, where the log density is infinite"
+                                     : "the log density is NaN");
       if (error) free_fn(error);
     }
+  }
+
+  // Whether a constrained value was rounded to the edge of its range, from which no way leads back: the last part of a
+  // simplex is 0 below 1e-16. A density that is infinite there need not be so at the point itself.
+  bool on_edge(int64_t dim, const double* theta) const {
+    std::vector<double> values(width), back(dim);
+    char* error = nullptr;
+    const bool lost = constrain_fn(model, false, false, theta, values.data(), nullptr, &error) ||
+                      unconstrain_fn(model, values.data(), back.data(), &error) ||
+                      !std::all_of(back.begin(), back.end(), [](double x) { return std::isfinite(x); });
+    if (error) free_fn(error);
+    return lost;
   }
 
   static void refuse(int64_t dim, double* value, double* gradient) {
@@ -287,11 +307,15 @@ XLA_FFI_DEFINE_HANDLER_SYMBOL(pathtemp_draws, exact_draws,
 
 // Enters a density into its table and returns its number, -1 where the table is full.
 API int64_t pathtemp_register(int64_t model, int64_t gradient_fn, int64_t value_fn, int64_t free_fn,
-                              int64_t on_first_rejection, bool jacobian, bool threadsafe) {
+                              int64_t constrain_fn, int64_t unconstrain_fn, int64_t width, int64_t on_first_rejection,
+                              bool jacobian, bool threadsafe) {
   return densities.add(new Density{reinterpret_cast<const void*>(model),
                                    reinterpret_cast<GradientFn>(gradient_fn),
                                    reinterpret_cast<ValueFn>(value_fn),
                                    reinterpret_cast<FreeFn>(free_fn),
+                                   reinterpret_cast<ConstrainFn>(constrain_fn),
+                                   reinterpret_cast<UnconstrainFn>(unconstrain_fn),
+                                   width,
                                    reinterpret_cast<RejectionFn>(on_first_rejection),
                                    jacobian,
                                    threadsafe ? nullptr : lock_of_library(gradient_fn)});
