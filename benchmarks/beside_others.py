@@ -43,7 +43,7 @@ SCALE = 0.5
 RUNGS, SWEEPS, LEAPFROGS = 16, 1500, 8
 """Replicas, iterations of each (a fifth of them warm-up) and leapfrogs of an iteration."""
 
-BUDGET = 60_000
+BUDGET = 180_000
 """Gradient evaluations of pathtemp."""
 
 

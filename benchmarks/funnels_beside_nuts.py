@@ -25,7 +25,7 @@ from pathtemp import testing
 from pathtemp._types import Array, FloatArray
 from pathtemp.testing.eight_schools import EFFECT, STDERR
 
-BUDGET = 100_000
+BUDGET = 200_000
 LEFT = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1)
 RIGHT = (0.9, 0.95, 0.98, 0.99, 0.995, 0.998, 0.999)
 MOMENTS = (1, 2, 3, 4)

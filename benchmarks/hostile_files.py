@@ -41,7 +41,7 @@ def prepare(folder: Path) -> None:
     """A fit and a checkpoint, as a run on two modes wrote them."""
     model = pt.testing.mixture_1d().model
     how = Settings(chains=8, iterations=8, anneal_moves=2)
-    fit = pt.temper(model, budget=8000, seed=1, settings=how, progress=False, checkpoint=folder / "checkpoint.nc")
+    fit = pt.temper(model, budget=24000, seed=1, settings=how, progress=False, checkpoint=folder / "checkpoint.nc")
     fit.save(folder / "fit.nc")
     (folder / "checkpoint.nc.before").unlink()
 

@@ -52,7 +52,7 @@ def kinds() -> dict[str, Kind]:
     modes, at = two_modes(), jnp.array([2.0, -1.0])
     funnel, easy = pt.testing.funnel().model, pt.testing.beta_binomial("easy").model
     quiet: dict[str, Any] = {"progress": False, "seed": 1}
-    along: dict[str, Any] = {**quiet, "budget": 12_000, "settings": Settings(chains=8, iterations=8)}
+    along: dict[str, Any] = {**quiet, "budget": 24_000, "settings": Settings(chains=8, iterations=8)}
     small: dict[str, Any] = {**along, "settings": Settings(chains=8, iterations=8, anneal_moves=2)}
     paper: dict[str, Any] = {**quiet, "settings": PAPER.replace(draws=800, adaptations=4, stop=False, max_depth=6)}
     return {

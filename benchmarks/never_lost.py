@@ -30,7 +30,7 @@ from pathtemp.model.model import model as join
 from pathtemp.settings import Settings
 
 SETTINGS = Settings(chains=8, iterations=8, anneal_moves=2)
-BUDGET = 12_000
+BUDGET = 36_000
 
 
 def two_modes() -> Model:

@@ -40,11 +40,11 @@ def fits() -> dict[str, pt.Fit]:
     schools = pt.testing.eight_schools(centred=True).model
     quiet = {"seed": 1, "progress": False}
     return {
-        "pair": pt.temper(pt.testing.cauchy_pair().model, budget=40_000, **quiet),
-        "three": pt.temper(target=three_modes, base=base, budget=60_000, **quiet),
-        "broad": pt.temper(target=three_modes, base=base, budget=60_000, modes="off", seed=2, progress=False),
-        "schools": pt.temper(schools, budget=60_000, **quiet),
-        "margin": pt.divide_and_conquer(schools, margin="tau", budget=100_000, **quiet),
+        "pair": pt.temper(pt.testing.cauchy_pair().model, budget=120_000, **quiet),
+        "three": pt.temper(target=three_modes, base=base, budget=180_000, **quiet),
+        "broad": pt.temper(target=three_modes, base=base, budget=180_000, modes="off", seed=2, progress=False),
+        "schools": pt.temper(schools, budget=180_000, **quiet),
+        "margin": pt.divide_and_conquer(schools, margin="tau", budget=200_000, **quiet),
         "demo": pt.temper(pt.testing.cauchy_pair().model, **quiet),
     }
 

@@ -47,7 +47,7 @@ def data(n: int = 12) -> tuple[np.ndarray, np.ndarray]:
     return x, y
 
 
-def leave_one_out(x: np.ndarray, y: np.ndarray, *, budget: float = 40_000) -> list[pt.Fit]:
+def leave_one_out(x: np.ndarray, y: np.ndarray, *, budget: float = 80_000) -> list[pt.Fit]:
     """One fit for each observation."""
     return [
         pt.path_sample(log_q, x.shape[1], (0.0, 1.0), args=(x, y, i), budget=budget, seed=i, progress=False)

@@ -132,7 +132,7 @@ def _one_run(dim: int, seed: int, quick: bool, *, a_min: float) -> Sampled:
 
 def _default(dim: int, seed: int, quick: bool) -> Sampled:
     model = regression(dim, seed, base="logit", target="probit")
-    fit = pt.temper(model, seed=seed, budget=60_000 if quick else None, progress=False)
+    fit = pt.temper(model, seed=seed, budget=180_000 if quick else None, progress=False)
     seconds = sum(fit.seconds.values()) - fit.seconds.get("compile", 0.0)
     return Sampled(fit.base["beta"].values, fit.posterior["beta"].values, seconds, fit.counts.gradients)
 

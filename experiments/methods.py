@@ -33,7 +33,7 @@ def tempered(
     The default engine has no adaptations to count: it stops by itself.
     """
     if method == "default":
-        return pt.temper(model, seed=seed, progress=False, budget=40_000 if quick else None)
+        return pt.temper(model, seed=seed, progress=False, budget=120_000 if quick else None)
     if method in ("discrete", "rao_blackwell"):
         # The paper's ladder is run by one chain: 150 draws of lam with 100 HMC updates each.
         ladder = LADDER.replace(chains=1, adaptations=adaptations, **({"draws": 60, "moves": 20} if quick else {}))

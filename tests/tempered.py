@@ -24,7 +24,10 @@ from pathtemp.settings import PAPER
 from pathtemp.testing import Problem, beta_binomial, mixture_1d, narrow_mode, uniform_supports
 from pathtemp.testing.calibration import assert_close
 
-BUDGET = 40_000
+BUDGET = 120_000
+PRICE = 0.25
+"""Gradients that a density costs in the budgets of models as cheap as these."""
+
 Made = TypeVar("Made")
 
 
@@ -129,7 +132,7 @@ def narrow() -> Problem:
     return narrow_mode(2, width=0.1, weight=0.3)
 
 
-NARROW: dict[str, Any] = {"budget": 30_000, "chains": 32}
+NARROW: dict[str, Any] = {"budget": 90_000, "chains": 32}
 """How it is run."""
 
 PAPER_MARGIN = PAPER.replace(draws=1000, adaptations=3, stop=False, max_depth=6)

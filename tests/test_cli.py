@@ -16,7 +16,7 @@ from pathtemp.api.resume import resume
 from pathtemp.cli import doctor, main
 from pathtemp.cli.again import say_what_is_ignored
 from pathtemp.cli.parser import make_parser
-from pathtemp.engines.default.engine import TemperPlan
+from pathtemp.engines.default.plan import TemperPlan
 from pathtemp.errors import InputError, MissingExtraError
 from pathtemp.frontends.stan import from_stan
 from pathtemp.frontends.stan.toolchain import find_compiler, find_stan
@@ -95,14 +95,28 @@ def test_a_python_model_runs_and_speaks_json(
 def test_options_that_a_resumed_run_ignores_are_told(caplog: pytest.LogCaptureFixture) -> None:
     plan = TemperPlan(2, Settings(chains=8), 100, True, 4e4, False)
     given = make_parser().parse_args(
-        ["run", "--seed", "3", "--budget", "7", "--chains", "8", "--modes", "auto", "--paper", "--resume"]
+        [
+            "run",
+            "--seed",
+            "3",
+            "--budget",
+            "7",
+            "--draws",
+            "5",
+            "--chains",
+            "8",
+            "--modes",
+            "auto",
+            "--paper",
+            "--resume",
+        ]
     )
     say_what_is_ignored(given, plan)
     say_what_is_ignored(make_parser().parse_args(["run", "--seed", "2", "--budget", "40000", "--resume"]), plan)
     say_what_is_ignored(make_parser().parse_args(["run", "--max-seconds", "5", "--resume"]), plan, max_seconds=60.0)
     assert [record.getMessage() for record in caplog.records] == [
-        "--resume: --seed 3, --paper, --budget 7.0, --modes auto: ignored, as the run goes on the way it was begun "
-        "(seed 2, paper off, budget 40000.0, modes off)",
+        "--resume: --seed 3, --paper, --budget 7.0, --draws 5, --modes auto: ignored, as the run goes on the way it "
+        "was begun (seed 2, paper off, budget 40000.0, draws 100, modes off)",
         "--resume: --max-seconds 5.0: ignored, as the run goes on the way it was begun (max_seconds 60.0)",
     ]
 
@@ -166,7 +180,7 @@ def test_wrong_input_is_one_sentence_and_status_1(capsys: pytest.CaptureFixture[
 @pytest.mark.usefixtures("stan")
 def test_a_program_runs_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "fit.nc"
-    options = ["--data", str(CAUCHY.with_suffix(".json")), "--seed", "1", "--budget", "60000", "--quiet"]
+    options = ["--data", str(CAUCHY.with_suffix(".json")), "--seed", "1", "--budget", "180000", "--quiet"]
     assert main(["run", str(CAUCHY), *options, "--out", str(out)]) in (0, 3)
     said = capsys.readouterr().out
     assert said.startswith("cauchy: ")
@@ -184,7 +198,7 @@ def test_a_program_goes_on_without_being_named(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     outcome = ["--checkpoint", "run.nc", "--quiet", "--json"]
-    options = ["--data", str(CAUCHY.with_suffix(".json")), "--base", "auto", "--chains", "8", "--budget", "6000"]
+    options = ["--data", str(CAUCHY.with_suffix(".json")), "--base", "auto", "--chains", "8", "--budget", "18000"]
     status = main(["run", str(CAUCHY), *options, *outcome])
     said = json.loads(capsys.readouterr().out)
     assert said["normalised_base"]

@@ -123,7 +123,7 @@ def test_extending_by_a_budget_compiles_no_round_and_is_the_same_every_time(comp
     for _ in range(2):
         made = run(0)
         rounds = len(compiled_by_round)
-        more.append(made.extend(budget=10_000))
+        more.append(made.extend(budget=30_000))
         assert len(compiled_by_round) > rounds
         assert compiled_by_round[-1] == compiled_by_round[rounds]
         assert more[-1].counts.gradients > made.counts.gradients

@@ -23,7 +23,7 @@ made = {}
 for model in (pt.testing.mixture_1d().model,):
     for shown in map(int, sys.argv[1:]):
         jax.local_device_count = lambda: shown
-        fit = pt.temper(model, seed=3, budget=16_000, chains=16, progress=False)
+        fit = pt.temper(model, seed=3, budget=48_000, chains=16, progress=False)
         used = len(fit.continuation.engine.chains.state.chains.theta.sharding.device_set)
         arrays = [fit.posterior[name].values for name in fit.posterior] + [fit.log_z.mean, fit.log_z.stderr]
         words = hashlib.sha256(b"".join(x.tobytes() for x in arrays)).hexdigest()

@@ -33,7 +33,7 @@ TAILS = np.array([-6.0, -9.0])
 
 @cache
 def funnel(seed: int) -> pt.MarginFit:
-    return pt.divide_and_conquer(FUNNEL, margin="y", budget=60_000, chains=CHAINS, seed=seed, progress=False)
+    return pt.divide_and_conquer(FUNNEL, margin="y", budget=120_000, chains=CHAINS, seed=seed, progress=False)
 
 
 def marginal(fit: pt.MarginFit) -> Marginal:
@@ -80,7 +80,7 @@ class TestNealsFunnel:
         assert_mean(np.mean(fit.draws["x"].values ** 2, axis=2) * np.exp(-y), 1.0)
 
     def test_the_same_seed_gives_the_same_fit(self) -> None:
-        again = pt.divide_and_conquer(FUNNEL, margin="y", budget=60_000, chains=CHAINS, seed=0, progress=False)
+        again = pt.divide_and_conquer(FUNNEL, margin="y", budget=120_000, chains=CHAINS, seed=0, progress=False)
         np.testing.assert_array_equal(again.log_z.mean, funnel(0).log_z.mean)
 
     def test_summary_and_figure(self) -> None:
@@ -142,7 +142,7 @@ class TestManySeeds:
 def test_eight_schools_within_an_interval_given_by_the_user() -> None:
     problem = pt.testing.eight_schools_flat()
     fit = pt.divide_and_conquer(
-        problem.model, margin="tau", interval=problem.interval, budget=60_000, chains=CHAINS, seed=1, progress=False
+        problem.model, margin="tau", interval=problem.interval, budget=120_000, chains=CHAINS, seed=1, progress=False
     )
     level = np.array([0.001, 0.05, 0.5, 0.95, 0.999])
     assert_right(fit, marginal(fit).quantile(level), problem.law.quantile(level))
@@ -156,7 +156,7 @@ def test_a_margin_with_two_modes_is_found() -> None:
 
     def run(seed: int) -> pt.MarginFit:
         return pt.divide_and_conquer(
-            problem.model, margin="tau", budget=80_000, chains=CHAINS, seed=seed, progress=False
+            problem.model, margin="tau", budget=160_000, chains=CHAINS, seed=seed, progress=False
         )
 
     fits = [run(seed) for seed in range(16)]
@@ -192,7 +192,7 @@ def two_scales() -> pt.Model:
 
 
 def quick(model: pt.Model, margin: str | pt.Margin, seed: int) -> pt.MarginFit:
-    return pt.divide_and_conquer(model, margin=margin, budget=30_000, chains=16, seed=seed, progress=False)
+    return pt.divide_and_conquer(model, margin=margin, budget=60_000, chains=16, seed=seed, progress=False)
 
 
 UPPER = 0.9750021
@@ -202,7 +202,7 @@ UPPER = 0.9750021
 @pytest.mark.slow
 def test_several_margins_in_turn() -> None:
     fits = pt.divide_and_conquer(
-        two_scales(), margin=["tau[0]", "tau[1]"], budget=30_000, chains=16, seed=1, progress=False
+        two_scales(), margin=["tau[0]", "tau[1]"], budget=60_000, chains=16, seed=1, progress=False
     )
     assert list(fits) == ["tau[0]", "tau[1]"]
     for name, scale in (("tau[0]", 1.0), ("tau[1]", 0.3)):
@@ -252,7 +252,7 @@ def test_other_target_marginals_give_the_same_law(target: object) -> None:
         margin="tau",
         target_marginal=target,  # type: ignore[arg-type]
         interval=(0.5, 20.0),
-        budget=40_000,
+        budget=80_000,
         chains=CHAINS,
         progress=False,
     )
@@ -293,7 +293,7 @@ def test_bad_input_is_refused_in_one_sentence(options: dict[str, object], messag
 
 
 def test_a_budget_that_is_too_small_is_refused() -> None:
-    with pytest.raises(pt.InputError, match="budget: 2000 gradient evaluations are too few"):
+    with pytest.raises(pt.InputError, match="budget: 2000 gradient equivalents are too few"):
         pt.divide_and_conquer(two_scales(), margin="tau[0]", budget=2000, progress=False)
 
 

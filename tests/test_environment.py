@@ -53,10 +53,10 @@ def test_a_guard_on_transfers_stops_no_run() -> None:
 
 @pytest.mark.slow
 def test_a_run_under_a_guard_on_transfers_is_the_same_run() -> None:
-    how: dict[str, Any] = {"settings": Settings(chains=8, iterations=8), "budget": 6000, "modes": "off"}
+    how: dict[str, Any] = {"settings": Settings(chains=8, iterations=8), "budget": 18000, "modes": "off"}
 
     def made() -> pt.Fit:
-        return pt.temper(target=lambda x: -jnp.sum(x**2), base=BASE, progress=False, **how).extend(budget=3000)
+        return pt.temper(target=lambda x: -jnp.sum(x**2), base=BASE, progress=False, **how).extend(budget=9000)
 
     with jax.transfer_guard("disallow"):
         guarded = made()
@@ -75,7 +75,7 @@ def state(flag: str, value: bool) -> Iterator[None]:
 @pytest.mark.slow
 def test_two_threads_run_at_once_as_one_after_the_other() -> None:
     """Neither is the main thread, in which alone signals can be heard."""
-    how: dict[str, Any] = {"settings": Settings(chains=8, iterations=8), "budget": 6000, "modes": "off"}
+    how: dict[str, Any] = {"settings": Settings(chains=8, iterations=8), "budget": 18000, "modes": "off"}
 
     def made(seed: int) -> pt.Fit:
         return pt.temper(target=lambda x: -jnp.sum(x**2), base=BASE, seed=seed, progress=False, **how)
@@ -109,7 +109,7 @@ def target(x):
     return -jnp.sum(x**2)
 
 def run(seed):
-    small = {"settings": Settings(chains=8, iterations=8), "budget": 6000, "modes": "off", "progress": False}
+    small = {"settings": Settings(chains=8, iterations=8), "budget": 18000, "modes": "off", "progress": False}
     return bool(pt.temper(target=target, base=pt.normal(0.0, 2.0, shape=(1,)), seed=seed, **small).posterior.draw.size)
 
 if __name__ == "__main__":

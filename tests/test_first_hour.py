@@ -78,11 +78,11 @@ def test_a_fit_pickles_and_goes_on_as_one_that_was_loaded(tmp_path: Any) -> None
         assert again.log_constant == fit.log_constant
         assert again.model is None
     with pytest.raises(pt.InputError, match=r"^extend: .* give it: extend\(model"):
-        loaded.extend(budget=20_000)
+        loaded.extend(budget=60_000)
     with pytest.raises(pt.InputError, match=r"^model: the checkpoint is of"):
-        loaded.extend(odd_model(), budget=20_000)
+        loaded.extend(odd_model(), budget=60_000)
     model = tempered.problem("mixture_1d").model
-    longer = [again.extend(model, budget=20_000) for again in (loaded, unpickled)]
+    longer = [again.extend(model, budget=60_000) for again in (loaded, unpickled)]
     assert longer[0].counts.gradients > fit.counts.gradients
     assert longer[0].diagnostics.tours > fit.diagnostics.tours
     xr.testing.assert_identical(longer[0].posterior, longer[1].posterior)
@@ -153,6 +153,26 @@ def test_indices_begin_where_the_language_has_them() -> None:
 def test_reprs_are_short(thing: Any) -> None:
     assert len(repr(thing)) < 160
     assert "\n" not in repr(thing)
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("samples", r"; fit\.posterior has the draws"),
+        ("theta", r"; fit\.posterior\['theta'\]"),
+        ("log_evidence", r"; fit\.log_marginal_likelihood"),
+        ("idata", r"; fit\.to_arviz\(\)"),
+        ("nonsense", "$"),
+    ],
+)
+def test_names_of_other_libraries_are_answered(name: str, says: str) -> None:
+    with pytest.raises(AttributeError, match=f"^'Fit' object has no attribute '{name}'{says}"):
+        getattr(cauchy_fit(), name)
+
+
+def test_functions_of_other_libraries_are_answered() -> None:
+    with pytest.raises(AttributeError, match=r"no attribute 'sample'; pt\.temper\(model\) runs"):
+        pt.sample  # noqa: B018
 
 
 def test_what_is_no_evidence_is_not_called_so() -> None:

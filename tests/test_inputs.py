@@ -260,7 +260,7 @@ def test_extreme_scales_within_reason_work(scale: float, monkeypatch: pytest.Mon
     fit = pt.temper(
         target=lambda x: -0.5 * jnp.sum((x / scale - 1.0) ** 2),
         base=pt.normal(0.0, 3.0 * scale, shape=(2,)),
-        budget=20_000,
+        budget=60_000,
         chains=16,
         progress=False,
     )

@@ -22,7 +22,7 @@ base = pt.normal(0.0, 2.0, shape=(1,))
 def target(x):
     return -jnp.sum(x**2)
 
-fit = pt.temper(target=target, base=base, budget=6000, **small)
+fit = pt.temper(target=target, base=base, budget=18000, **small)
 fit
 """
 
@@ -52,7 +52,7 @@ def slow(x):
 pt.temper(target=slow, base=base, **small)
 """
 
-AFTER = "print(pt.temper(target=target, base=base, budget=6000, progress=False, **small).posterior.draw.size > 0)"
+AFTER = "print(pt.temper(target=target, base=base, budget=18000, progress=False, **small).posterior.draw.size > 0)"
 
 Kernel = tuple[Any, Any]
 

@@ -84,7 +84,7 @@ def test_another_function_each_time_it_is_traced_is_told(density: Any) -> None:
     with pytest.raises(pt.InputError, match=r"^target: the log density is another each time that JAX traces it"):
         check_density("target", density, 2)
     with pytest.raises(pt.InputError, match=r"^log_q: the log density is another each time"):
-        pt.path_sample(lambda theta, lam: density(theta) * lam, 2, budget=60_000)
+        pt.path_sample(lambda theta, lam: density(theta) * lam, 2, budget=120_000)
 
 
 def test_a_tracer_that_is_kept_is_told() -> None:

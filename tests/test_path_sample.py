@@ -35,7 +35,7 @@ LAM = np.array([0.0, 0.5, 1.0])
 
 @cache
 def fit(seed: int) -> pt.Fit:
-    return pt.path_sample(moving, 2, (-0.5, 1.0), budget=40_000, chains=CHAINS, seed=seed, progress=False)
+    return pt.path_sample(moving, 2, (-0.5, 1.0), budget=80_000, chains=CHAINS, seed=seed, progress=False)
 
 
 def test_a_mean_that_moves_and_a_scale_that_grows() -> None:
@@ -64,7 +64,7 @@ def test_leave_one_out_is_exact_in_a_conjugate_model() -> None:
     values, errors = np.array(
         [
             pt.path_sample(
-                log_q, 2, args=(x, y, i), budget=40_000, chains=CHAINS, seed=i, progress=False
+                log_q, 2, args=(x, y, i), budget=80_000, chains=CHAINS, seed=i, progress=False
             ).log_marginal_likelihood
             for i in range(len(y))
         ]
@@ -81,7 +81,7 @@ def test_other_marginals_give_the_same_curve(marginal: str) -> None:
         2,
         (-0.5, 1.0),
         target_marginal=marginal,  # type: ignore[arg-type]
-        budget=40_000,
+        budget=80_000,
         chains=CHAINS,
         progress=False,
     )
@@ -96,7 +96,7 @@ def test_other_marginals_give_the_same_curve(marginal: str) -> None:
         (moving, 2, {"interval": (1.0, 0.0)}, "interval: expected two finite numbers"),
         (moving, 2, {"target_marginal": "flat"}, "target_marginal: expected one of"),
         (moving, 2, {"budget": -1}, "budget: it must be a positive number"),
-        (moving, 2, {"budget": 500}, "budget: 500 gradient evaluations are too few"),
+        (moving, 2, {"budget": 500}, "budget: 500 gradient equivalents are too few"),
         (moving, 2, {"starts": np.zeros((3, 5))}, "starts: expected finite points of shape"),
         (lambda theta, lam: theta, 2, {}, "log_q: it must return one float64 number"),
         (lambda theta: theta[0], 2, {}, "log_q: it fails on a point with 2 coordinates"),

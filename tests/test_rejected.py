@@ -36,7 +36,7 @@ SMALL: dict[str, Any] = {
     "settings": Settings(chains=16, iterations=16),
     "draws": 8,
     "modes": "off",
-    "budget": 6_000,
+    "budget": 18_000,
     "progress": False,
 }
 CENTRE = jnp.array([5.0, 5.0])
@@ -262,7 +262,7 @@ def test_what_ends_a_trajectory_of_nuts_is_told_by_kind(position: list[float], l
     assert (int(steps), int(found)) == (3, code)
 
 
-ALONG: dict[str, Any] = {"settings": Settings(chains=8, iterations=8), "budget": 9000, "progress": False}
+ALONG: dict[str, Any] = {"settings": Settings(chains=8, iterations=8), "budget": 18000, "progress": False}
 
 
 def test_plus_infinity_along_a_path_is_told_with_its_lam() -> None:

@@ -65,6 +65,16 @@ _HOMES = {
 }
 
 
+_MEANT = {
+    **dict.fromkeys(("sample", "fit", "run", "mcmc", "NUTS"), "pt.temper(model) runs and returns a fit"),
+    **dict.fromkeys(("from_jax", "from_function"), "a log density in JAX goes to pt.temper(target=..., base=...)"),
+    **dict.fromkeys(("Normal", "Gaussian"), "pt.normal(loc, scale, shape=...) is a base of normals"),
+    **dict.fromkeys(("from_cmdstanpy", "from_pystan", "StanModel"), "pt.from_stan takes the program itself"),
+    "summary": "fit.summary() is where it is",
+}
+"""What other libraries call something, and what to type here."""
+
+
 def __getattr__(name: str) -> Any:
     """Import public names when they are first used, so that ``import pathtemp`` is quick."""
     if name == "__version__":
@@ -73,7 +83,8 @@ def __getattr__(name: str) -> Any:
         return import_module(f"pathtemp.{_MODULES[name]}")
     if name in _HOMES:
         return getattr(import_module(f"pathtemp.{_HOMES[name]}"), name)
-    raise AttributeError(f"module 'pathtemp' has no attribute {name!r}")
+    meant = _MEANT.get(name)
+    raise AttributeError(f"module 'pathtemp' has no attribute {name!r}" + (f"; {meant}" if meant else ""))
 
 
 def __dir__() -> list[str]:

@@ -20,6 +20,9 @@ Effort = Literal["auto", "light", "full", "thorough"]
 FEW_ROUNDS = 16
 """Rounds in a budget below which they are halved."""
 
+USUAL_PRICE = 0.25
+"""Gradients that a density costs where nothing was measured: automatic differentiation takes three to five times."""
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -60,6 +63,10 @@ class Settings:
         some 4000 target draws; "thorough" scans 131,072 and makes up to 16,384 starts where they help; "light" scans
         1024, moves on two points whatever ``orbit`` is, and brings some 1300. "auto" times the density at the start and
         takes "thorough" up to 8 us and "light" from 0.2 ms on. The fit says which it was.
+    density_price
+        Gradient equivalents that one density costs in a ``budget``, at most 1. None is 1/4, unless the effort is "auto"
+        and a density takes 0.2 ms or more: then both are timed at the start, and their ratio is rounded to 1/16, 1/4 or
+        1. The fit says which it was, and ``settings=fit.settings`` gives the same draws on any machine.
     """
 
     chains: int = 64
@@ -76,6 +83,7 @@ class Settings:
     marginal: Marginal = "balanced"
     batch: int | None = None
     effort: Effort = "auto"
+    density_price: float | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.effort, str) or self.effort not in get_args(Effort):
@@ -91,6 +99,12 @@ class Settings:
             object.__setattr__(self, name, share(name, getattr(self, name)))
         for name in ("log_z_se", "rhat"):
             object.__setattr__(self, name, positive_number(name, getattr(self, name)))
+        if self.density_price is not None:
+            object.__setattr__(self, "density_price", positive_number("density_price", self.density_price))
+            if self.density_price > 1:
+                raise InputError(
+                    f"density_price: a density costs no more than a gradient, 1, and it is {self.density_price}"
+                )
         if self.rhat <= 1:
             raise InputError(f"rhat: chains that agree have 1, so that it must be more, and is {self.rhat}")
         if self.adapt_least > self.adapt_share:
@@ -114,13 +128,35 @@ class Settings:
         """
         return self.chains * self.iterations * (self.leapfrogs_in(dim) + 1) / 2
 
-    def within(self, budget: float, dim: int) -> Settings:
-        """A copy whose rounds are short enough for ``budget`` gradient evaluations: of some for each phase of a run.
+    @property
+    def price(self) -> float:
+        """Gradient equivalents that one density costs.
 
-        >>> Settings().within(1e5, dim=10).iterations, Settings().within(1e4, dim=10).iterations
+        >>> Settings().price, Settings(density_price=1).price
+        (0.25, 1.0)
+        """
+        return USUAL_PRICE if self.density_price is None else self.density_price
+
+    @property
+    def round_densities(self) -> int:
+        """Density evaluations that a round costs: one at the end of each move, and the rest of the lattice."""
+        return self.chains * self.iterations * self.orbit
+
+    def round_cost_in(self, dim: int) -> float:
+        """Gradient equivalents that a round costs on average in ``dim`` dimensions.
+
+        >>> Settings().round_cost_in(10)
+        6144.0
+        """
+        return self.round_gradients_in(dim) + self.price * self.round_densities
+
+    def within(self, budget: float, dim: int) -> Settings:
+        """A copy whose rounds are short enough for a ``budget`` in gradient equivalents: some for each phase of a run.
+
+        >>> Settings().within(1e5, dim=10).iterations, Settings().within(9e4, dim=10).iterations
         (32, 16)
         """
-        short = budget < FEW_ROUNDS * self.round_gradients_in(dim) and self.iterations >= 32
+        short = budget < FEW_ROUNDS * self.round_cost_in(dim) and self.iterations >= 32
         # Half of them, and a multiple of four.
         return self.replace(iterations=self.iterations // 8 * 4) if short else self
 

@@ -118,3 +118,21 @@ def test_it_prints(browser: Any, tmp_path: Path) -> None:
     printed = base64.b64decode(browser.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})["data"])
     assert printed.startswith(b"%PDF")
     assert len(printed) > 20_000
+
+
+def test_tables_fit_a_phone(browser: Any, tmp_path: Path) -> None:
+    """At 420 px no table has to be swiped, and columns that are left out there are there on a wide screen."""
+    shown = "return [...document.querySelectorAll('#posterior .lesser')].filter(x => x.offsetWidth).length"
+    wide = "return [...document.querySelectorAll('table')].filter(x => x.scrollWidth > x.clientWidth + 1).length"
+    browser.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride", {"width": 420, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    )
+    try:
+        open_report(browser, fit_of(odd_model()), tmp_path)
+        assert browser.execute_script("return window.innerWidth") == 420
+        assert browser.execute_script(wide) == 0
+        assert browser.execute_script("return document.body.scrollWidth") <= 420
+        assert browser.execute_script(shown) == 0
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    assert browser.execute_script(shown) > 0

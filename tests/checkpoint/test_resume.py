@@ -83,7 +83,7 @@ MADE_ANEW: dict[str, set[str]] = {
         "_round_seconds",
         "_may_begin_again",
     },
-    "TemperEngine": {"_model", "_plan", "start"},
+    "TemperEngine": {"_model", "_plan", "start", "price", "density_price"},
     "Chains": {
         "model",
         "seed",
@@ -98,7 +98,7 @@ MADE_ANEW: dict[str, set[str]] = {
         "_round",
     },
     "ModeSearch": {"_model", "_seed", "_budget"},
-    "Search": {"path", "room"},
+    "Search": {"path", "room", "price"},
     "Trace": {"_chains", "_shown"},
     "Rows": {"most"},
 }
@@ -160,7 +160,7 @@ def test_ctrl_c_gives_the_fit_so_far(kept: Kept, tmp_path: Path, at: int) -> Non
     # The round under way is finished, and a look at its draws adds a line.
     assert at <= len(fit.history) <= at + 1
     assert_same(whole, pt.resume(place, model, progress=False))
-    longer = fit.extend(budget=3000)
+    longer = fit.extend(budget=9000)
     assert "finished" not in [check.name for check in longer.diagnostics.checks]
 
 
@@ -174,7 +174,7 @@ def test_a_finished_run_stays_as_it_is_and_can_be_extended(kept: Kept) -> None:
     model, fit, copies = kept
     again = pt.resume(copies[-1], model, progress=False)
     assert_same(fit, again)
-    assert again.extend(budget=3000).counts.gradients > fit.counts.gradients
+    assert again.extend(budget=9000).counts.gradients > fit.counts.gradients
 
 
 def test_a_truncated_file_is_refused_and_the_one_before_is_used(kept: Kept, tmp_path: Path) -> None:
@@ -223,7 +223,7 @@ def record_with(old: str, new: str) -> Callable[[dict[str, np.ndarray]], None]:
     "edit",
     [
         record_with('"class": "TemperPlan"', '"class": "Popen"'),
-        record_with('"budget": 30000', '"budget": "many"'),
+        record_with('"budget": 90000', '"budget": "many"'),
         record_with('"plan"', '"plans"'),
         record_with('"state"', '"stage"'),
         record_with("{", '{"list": [' * 100_000),

@@ -30,10 +30,10 @@ def test_rows_that_are_kept_are_spread_over_all_rounds_and_never_more() -> None:
 def test_a_checkpoint_is_as_large_after_many_rounds_as_after_some(monkeypatch: pytest.MonkeyPatch) -> None:
     """But for the lines of its history."""
     monkeypatch.setattr(trace, "MOST_POINTS", 2**10)
-    fit = pt.temper(two_modes(), settings=SMALL, budget=40_000, seed=1, progress=False)
+    fit = pt.temper(two_modes(), settings=SMALL, budget=120_000, seed=1, progress=False)
     sizes, rounds = [], []
     for _ in range(2):
-        fit = fit.extend(budget=20_000)
+        fit = fit.extend(budget=60_000)
         assert isinstance(fit.continuation, Driver)
         sizes.append(len(packed(fit.continuation.record())))
         rounds.append(len(fit.history))

@@ -24,7 +24,7 @@ from pathtemp.result.run import RoundRecord
 pytestmark = pytest.mark.slow
 distributed = pytest.importorskip("distributed")
 
-HOW: dict[str, Any] = {"seed": 2, "budget": 12_000, "islands": 4, "chains": 8, "modes": "off"}
+HOW: dict[str, Any] = {"seed": 2, "budget": 36_000, "islands": 4, "chains": 8, "modes": "off"}
 
 
 @contextmanager
@@ -74,10 +74,10 @@ def test_one_two_and_four_workers_and_none_give_the_same_fit_and_so_does_one_tha
     with cluster(1) as client:
         fit = tempered(client=client)
         assert_same(here, fit)
-        longer = fit.extend(budget=8_000)
-        assert_same(here.extend(budget=8_000), longer)
+        longer = fit.extend(budget=24_000)
+        assert_same(here.extend(budget=24_000), longer)
     with pytest.raises(pt.InputError, match=r"^client: it is closed"):
-        longer.extend(budget=8_000)
+        longer.extend(budget=24_000)
 
 
 def test_lists_of_modes_are_united_alike_on_workers() -> None:
@@ -85,14 +85,14 @@ def test_lists_of_modes_are_united_alike_on_workers() -> None:
     fits = []
     for workers in (1, 2):
         with cluster(workers) as client:
-            fits.append(tempered(client=client, modes="auto", islands=2, budget=16_000))
+            fits.append(tempered(client=client, modes="auto", islands=2, budget=48_000))
     assert_same(*fits)
     assert len(fits[0].modes) == len(fits[1].modes)
 
 
 def test_a_cluster_of_its_own_ends_with_the_run_and_the_fit_goes_on_here() -> None:
     fit = tempered(cluster="local", islands=2)
-    assert_same(tempered(islands=2).extend(budget=8_000), fit.extend(budget=8_000))
+    assert_same(tempered(islands=2).extend(budget=24_000), fit.extend(budget=24_000))
 
 
 def test_an_error_of_the_model_is_told_as_without_workers() -> None:
@@ -104,7 +104,7 @@ def test_an_error_of_the_model_is_told_as_without_workers() -> None:
 
     base = pt.normal(-5.0, 0.5, shape=(1,))
     with cluster(1) as client, pytest.raises(pt.InputError, match=r"^target: the log density is \+inf"):
-        pt.temper(target=log_q, base=base, client=client, budget=8_000, chains=8, modes="off", progress=False)
+        pt.temper(target=log_q, base=base, client=client, budget=24_000, chains=8, modes="off", progress=False)
 
 
 def test_a_scheduler_that_goes_away_is_told_in_a_sentence(tmp_path: Path) -> None:
@@ -135,7 +135,7 @@ def test_a_scheduler_that_goes_away_is_told_in_a_sentence(tmp_path: Path) -> Non
 
 def test_models_are_compared_on_workers() -> None:
     model = problem("mixture_1d").model
-    how: dict[str, Any] = {"budget": 8_000, "chains": 8, "modes": "off"}
+    how: dict[str, Any] = {"budget": 24_000, "chains": 8, "modes": "off"}
     with cluster(2) as client:
         with warnings.catch_warnings():
             # Runs as short as these need not converge.

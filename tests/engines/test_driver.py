@@ -256,7 +256,7 @@ def test_extending_goes_on_from_where_it_stopped() -> None:
     [
         ({"draws": None, "budget": None}, "extend: give budget="),
         ({"draws": 3, "budget": None}, "extend: give budget="),
-        ({"draws": None, "budget": 100}, "extend: budget must be 110 gradient evaluations at least"),
+        ({"draws": None, "budget": 100}, "extend: budget must be 110 gradient equivalents at least"),
         ({"draws": None, "budget": float("nan")}, "extend: budget must be 110"),
     ],
 )

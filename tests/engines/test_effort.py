@@ -63,6 +63,14 @@ def test_a_slow_density_is_timed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert settled(Settings()).effort == "light"
 
 
+def test_the_price_of_a_density_beside_its_gradient_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a density is not cheap; its gradient is all but free here, so that it costs as much."""
+    monkeypatch.setattr(effort, "values_of", lambda path, theta: time.sleep(5e-4 * len(theta)))
+    assert settled(Settings()).density_price == 1.0
+    assert settled(Settings(density_price=0.1)).density_price == 0.1
+    assert settled(Settings(effort="full")).density_price == 0.25
+
+
 def test_an_unknown_effort_is_refused() -> None:
     with pytest.raises(InputError, match="effort: it must be one of auto, light, full, thorough"):
         Settings(effort="some")  # type: ignore[arg-type]
@@ -71,10 +79,10 @@ def test_an_unknown_effort_is_refused() -> None:
 def test_a_light_run_says_so_and_evaluates_little() -> None:
     settings = Settings(effort="light")
     begin = time.perf_counter()
-    fit = pt.temper(problem("mixture_1d").model, budget=20_000, seed=0, settings=settings, progress=False)
+    fit = pt.temper(problem("mixture_1d").model, budget=60_000, seed=0, settings=settings, progress=False)
     passed = time.perf_counter() - begin
     assert fit.settings.effort == "light"  # type: ignore[union-attr]
-    assert "light effort" in str(fit.summary())
+    assert "light effort, a density costs 0.25 gradients" in str(fit.summary())
     # Two densities for each gradient of a round, and a scan of 1024; the full effort makes ten times as many.
     assert fit.counts.densities < 3 * fit.counts.gradients + 20_000
     assert {"start", "compile", "anneal", "search", "adapt", "sample", "verdict", "other"} == set(fit.seconds)

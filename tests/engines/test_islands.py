@@ -10,9 +10,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from tempered import BUDGET, first_that, narrow, problem
+from tempered import BUDGET, PRICE, first_that, narrow, problem
 
 import pathtemp as pt
+from pathtemp.engines.default.trace import Trace
 from pathtemp.engines.islands.board import Board
 from pathtemp.engines.islands.pool import joined_curve, joined_estimate, joined_history
 from pathtemp.engines.progress import Silent
@@ -21,7 +22,8 @@ from pathtemp.estimators.tours import TargetVisits
 from pathtemp.io.travel import packed, unpacked
 from pathtemp.kernels.kept import Kept, joined
 from pathtemp.modes.local import from_covariance
-from pathtemp.modes.search import Mode, Search
+from pathtemp.modes.mode import Mode
+from pathtemp.modes.search import Search
 from pathtemp.modes.union import united
 from pathtemp.paths.geometric import GeometricPath
 from pathtemp.result.curve import LogZ, unknown
@@ -93,6 +95,16 @@ class TestPool:
         two.add(np.array([[1], [0], [0], [1]], bool), np.array([[0], [1], [1], [0]], bool))
         ended, under_way = TargetVisits.joined([one, two]).values()
         assert (sorted(ended), under_way.tolist()) == ([1.0, 2.0], [1.0])
+
+    def test_visits_and_moves_along_the_path_add_up(self) -> None:
+        traces = [Trace(1), Trace(2)]
+        for count, trace in enumerate(traces, 1):
+            trace.at_ends += count
+            trace.moves += 10.0 * count
+        whole = Trace.joined(traces)
+        assert whole.at_ends.tolist() == [3.0, 3.0]
+        assert set(whole.moves) == {30.0}
+        assert len(whole.returns) == 3
 
     def test_an_island_that_knows_nothing_changes_nothing(self) -> None:
         lam = np.array([0.0, 0.5, 1.0])
@@ -202,10 +214,10 @@ class TestRuns:
         fit = pt.temper(target.model, seed=5, budget=BUDGET, islands=2, progress=False)
         value, se = fit.log_marginal_likelihood
         assert_close(value, float(target.log_z(1.0)), se)
-        assert fit.counts.gradients <= 1.05 * BUDGET
+        assert fit.counts.cost(PRICE) <= BUDGET
         assert fit.path.sizes["chain"] == 2 * pt.settings.DEFAULT.chains
         assert {check.name for check in fit.diagnostics.checks} >= {"islands", "tours", "mode visits"}
-        longer = fit.extend(budget=20_000)
+        longer = fit.extend(budget=60_000)
         assert longer.diagnostics.tours > fit.diagnostics.tours
         assert longer.log_marginal_likelihood.se < se
         with pytest.raises(pt.InputError, match=r"^extend: budget"):
@@ -228,7 +240,7 @@ class TestRuns:
 
         def run(seed: int) -> pt.Fit:
             return pt.temper(
-                target.model, modes=centres, seed=seed, islands=2, chains=32, budget=80_000, progress=False
+                target.model, modes=centres, seed=seed, islands=2, chains=32, budget=240_000, progress=False
             )
 
         fit = first_that(lambda made: made.converged, run)

@@ -28,7 +28,7 @@ def draws(rng: np.random.Generator, far: float | None) -> tuple[np.ndarray, np.n
     return lam, delta
 
 
-@pytest.mark.parametrize("far", [-1e13, -np.inf, None])
+@pytest.mark.parametrize("far", [None, *(pytest.param(far, marks=pytest.mark.slow) for far in (-1e13, -np.inf))])
 def test_mbar_is_right_whatever_the_size_of_delta(far: float | None) -> None:
     rng, z = np.random.default_rng(0), []
     grid = np.linspace(0.0, 1.0, 17)

@@ -18,7 +18,7 @@ import pathtemp as pt
 @pytest.fixture(scope="module")
 def fit():
     source, args, kwargs = MODELS["regression"]
-    return pt.temper(pt.from_numpyro(source, *args, **kwargs), seed=1, budget=40_000, progress=False)
+    return pt.temper(pt.from_numpyro(source, *args, **kwargs), seed=1, budget=120_000, progress=False)
 
 
 @pytest.mark.programs_full
@@ -65,7 +65,7 @@ def test_pymc_predicts_from_a_fit():
         x = pm.Data("x", [1.0, 2.0, -1.0], dims="i")
         slope = pm.Normal("slope", 0.0, 3.0)
         pm.Normal("y", pm.Deterministic("mean", slope * x, dims="i"), 1.0, observed=[1.5, 3.9, -2.2], dims="i")
-    fit = pt.temper(model, seed=1, budget=20_000, progress=False)
+    fit = pt.temper(model, seed=1, budget=60_000, progress=False)
     data = fit.to_arviz()
     slope = fit.posterior["slope"]
     # What is left after the slope of each draw is standard normal: six standard errors of a mean.

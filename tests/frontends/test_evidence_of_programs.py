@@ -71,7 +71,7 @@ def test_a_simplex_and_a_half_normal_are_normalised_as_they_are() -> None:
 @pytest.mark.parametrize("base", [None, "auto", pt.normal(0.0, 3.0, shape=(2,))], ids=["prior", "auto", "given"])
 @pytest.mark.filterwarnings("ignore:no base was given")
 def test_the_evidence_is_that_given_the_order_from_any_base(base: object) -> None:
-    fit = pt.temper(ordered(), base=base, seed=1, budget=60_000, progress=False)
+    fit = pt.temper(ordered(), base=base, seed=1, budget=180_000, progress=False)
     value, se = fit.log_marginal_likelihood
     assert_close(value, exact_evidence(), se)
 

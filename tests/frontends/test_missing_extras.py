@@ -31,7 +31,7 @@ print("TemperPlan" in storable_classes(), missing_extra())
 
 RUNNING = """
 base = {"x": pt.normal(0.0, 3.0, shape=(2,))}
-how = {"budget": 20_000, "progress": False, "checkpoint": "run.nc"}
+how = {"budget": 60_000, "progress": False, "checkpoint": "run.nc"}
 fit = pt.temper(target=lambda v: -0.5 * jnp.sum(v["x"] ** 2), base=base, **how)
 fit.to_datatree(), fit.summary()
 fit.save("fit.nc"), pt.load("fit.nc")

@@ -63,14 +63,14 @@ def test_evidence_from_a_base_that_was_found(language):
     """The joint density is normalised, and so is that base: log z is the evidence from there as well."""
     model = closed_form(language, "poisson_gamma", base="auto")
     with pytest.warns(UserWarning, match="no base was given"):
-        fit = pt.temper(model, seed=5, budget=60_000, progress=False)
+        fit = pt.temper(model, seed=5, budget=180_000, progress=False)
     assert fit.exact_base
     assert_evidence(fit, EXACT["poisson_gamma"])
 
 
 def test_errors_of_the_evidence_are_as_large_as_reported():
     model = closed_form("numpyro", "conjugate_regression")
-    fits = [pt.temper(model, seed=seed, budget=40_000, progress=False) for seed in range(32)]
+    fits = [pt.temper(model, seed=seed, budget=120_000, progress=False) for seed in range(32)]
     z = [(f.log_marginal_likelihood.value - EXACT["conjugate_regression"]) / f.log_marginal_likelihood.se for f in fits]
     assert_scores(z)  # of 32: errors of a third or of three times their size, and a bias of two
 
@@ -128,14 +128,14 @@ def test_draws_agree_with_nuts_of_pymc(name):
 
 def test_all_label_permutations_have_equal_shares(monkeypatch):
     example_ = example("pymc", "label_switching", monkeypatch)
-    fit = pt.temper(pt.from_pymc(example_.build()), budget=400_000, seed=1, progress=False)
+    fit = pt.temper(pt.from_pymc(example_.build()), budget=1_200_000, seed=1, progress=False)
     share, se = example_.shares(fit.posterior["mu"].values)
     assert_close(share, 1 / 6, se, df=fit.posterior.sizes["chain"] - 1)
 
 
 def test_example_bayes_factor(monkeypatch):
     example_ = example("pymc", "bayes_factor", monkeypatch)
-    log_bf, se = example_.main(budget=50_000)
+    log_bf, se = example_.main(budget=150_000)
     assert_close(log_bf, example_.exact(), se)
     assert se < LARGEST_SE
 
@@ -146,7 +146,7 @@ def test_example_bayes_factor(monkeypatch):
 )
 def test_examples_with_two_modes(language, name, variable, edge, monkeypatch):
     example_ = example(language, name, monkeypatch)
-    fit = example_.main(budget=100_000)
+    fit = example_.main(budget=300_000)
     log_evidence, share = example_.exact()
     assert_evidence(fit, log_evidence)
     assert_share((fit.posterior[variable] < getattr(example_, edge)).mean("draw"), share)
@@ -154,6 +154,6 @@ def test_examples_with_two_modes(language, name, variable, edge, monkeypatch):
 
 def test_example_enumerated_mixture(monkeypatch):
     pytest.importorskip("funsor", reason="funsor, which enumeration needs, is not installed")
-    fit = example("numpyro", "enumerated_mixture", monkeypatch).main(budget=100_000)
+    fit = example("numpyro", "enumerated_mixture", monkeypatch).main(budget=300_000)
     mu = fit.posterior["mu"].values
     assert_share((mu[..., 0] < mu[..., 1]).mean(axis=1), 0.5)

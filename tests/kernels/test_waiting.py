@@ -163,7 +163,7 @@ def slope(at, along):
     return value, gradient @ along[0]
 
 try:
-    how = {"settings": pt.settings.DEFAULT.replace(chains=8, iterations=8), "budget": 6000, "modes": "off"}
+    how = {"settings": pt.settings.DEFAULT.replace(chains=8, iterations=8), "budget": 18000, "modes": "off"}
     fit = pt.temper(target=target, base=pt.normal(0.0, 2.0, shape=(1,)), **how, progress=False)
     print("fit", [check.name for check in fit.diagnostics.checks][0], calls[0])
 except KeyboardInterrupt:

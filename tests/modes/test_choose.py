@@ -13,7 +13,8 @@ from scipy.special import logsumexp
 from pathtemp.modes import choose
 from pathtemp.modes.local import DENSE_DIM, from_covariance
 from pathtemp.modes.mixture_base import SAFETY
-from pathtemp.modes.search import Mode, Search
+from pathtemp.modes.mode import Mode
+from pathtemp.modes.search import Search
 from pathtemp.paths.geometric import GeometricPath
 from pathtemp.testing import gaussian_mixture
 

@@ -68,7 +68,7 @@ def skewed() -> pt.Model:
 def test_evidence_is_honest_where_theta_given_lam_is_not_normal() -> None:
     model, z, runs = skewed(), [], 24
     for seed in range(runs):
-        fit = pt.divide_and_conquer(model, margin="y", budget=60_000, chains=32, seed=100 * seed, progress=False)
+        fit = pt.divide_and_conquer(model, margin="y", budget=120_000, chains=32, seed=100 * seed, progress=False)
         value, se = fit.log_marginal_likelihood
         if fit.converged:
             z.append(value / se)
@@ -80,7 +80,7 @@ def test_evidence_is_honest_where_theta_given_lam_is_not_normal() -> None:
 def test_evidence_does_not_depend_on_the_nodes_of_the_curve() -> None:
     # The trapezoid through the nodes alone would be .001 too high.
     problem = pt.testing.two_mode_scale()
-    fit = pt.divide_and_conquer(problem.model, margin="tau", budget=80_000, chains=32, seed=1, progress=False)
+    fit = pt.divide_and_conquer(problem.model, margin="tau", budget=160_000, chains=32, seed=1, progress=False)
     value, se = fit.log_marginal_likelihood
     assert se < 0.0005
     assert_close(value, problem.log_evidence, se)

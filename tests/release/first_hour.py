@@ -22,7 +22,7 @@ from arviz_stats import summary
 import pathtemp as pt
 
 Y = np.array([-2.1, -1.8, -2.4, 2.2, 1.7, 2.5])
-BUDGET = 12_000
+BUDGET = 36_000
 SIGMA = 0.5
 
 

@@ -38,7 +38,7 @@ def main(version: str) -> None:
     assert "pathtemp works here" in said_by("doctor")
     assert importlib.util.find_spec("matplotlib") is None, "an extra is there that nobody asked for"
 
-    fit = pt.temper(pt.testing.cauchy_pair().model, seed=1, budget=20_000, progress=False)
+    fit = pt.temper(pt.testing.cauchy_pair().model, seed=1, budget=60_000, progress=False)
     value, se = fit.log_marginal_likelihood
     # Eight standard errors: a broken installation gives another number, and chance gives this one never.
     assert abs(value + 8.052885) < 8 * se < 1.0, (value, se)

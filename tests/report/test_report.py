@@ -47,19 +47,28 @@ def evil() -> pt.Fit:
     return replace(fit, name="<b>mine</b>\x1b[31m", versions={"<i>": "<u>1</u>"})
 
 
-def test_the_verdict_comes_first(tmp_path: Path) -> None:
-    for checks, says in (({}, "Converged: all 2 checks passed."), ({"checks": FAILED}, "Not converged: 1 of 2")):
-        fit = cauchy_fit(**checks)
-        fit.report(tmp_path / "r.html")
-        read = Elements((tmp_path / "r.html").read_text())
+@pytest.fixture(scope="module")
+def plain() -> str:
+    """The page of an ordinary fit: its figures take seconds to draw."""
+    return page(cauchy_fit())
+
+
+def test_the_verdict_comes_first(tmp_path: Path, plain: str) -> None:
+    failed = cauchy_fit(checks=FAILED)
+    failed.report(tmp_path / "r.html")
+    for fit, html, says in (
+        (cauchy_fit(), plain, "Converged: all 2 checks passed."),
+        (failed, (tmp_path / "r.html").read_text(), "Not converged: 1 of 2"),
+    ):
+        read = Elements(html)
         first = read.text.index(says)
         assert first < read.text.index("Results")
         for warning in fit.warnings:
             assert first < read.text.index(warning) < read.text.index("Results")
 
 
-def test_everything_is_there() -> None:
-    read = Elements(page(cauchy_fit()))
+def test_everything_is_there(plain: str) -> None:
+    read = Elements(plain)
     for word in (
         "log marginal likelihood",
         "round by round",
@@ -76,23 +85,23 @@ def test_everything_is_there() -> None:
     assert all((source or "").startswith("data:image/svg+xml;base64,") for source in images)
 
 
-def test_nothing_outside_is_asked_for() -> None:
-    html = page(cauchy_fit())
-    for tag, attributes in Elements(html).elements:
+def test_nothing_outside_is_asked_for(plain: str) -> None:
+    for tag, attributes in Elements(plain).elements:
         for name in ("src", "href"):
             assert (attributes.get(name) or "data:").startswith("data:"), (tag, attributes)
-    assert not re.search(r"@import|url\(", html)
+    assert not re.search(r"@import|url\(", plain)
 
 
-def test_names_stay_text(evil: pt.Fit) -> None:
-    plain, read = Elements(page(cauchy_fit())), Elements(page(evil))
-    assert sorted({tag for tag, _ in read.elements}) == sorted({tag for tag, _ in plain.elements})
+def test_names_stay_text(evil: pt.Fit, plain: str) -> None:
+    html = page(evil)
+    read = Elements(html)
+    assert sorted({tag for tag, _ in read.elements}) == sorted({tag for tag, _ in Elements(plain).elements})
     assert sum(tag == "script" for tag, _ in read.elements) == 2
     assert not [name for _, attributes in read.elements for name in attributes if name.startswith("on")]
     for name in EVIL:
         assert name in read.text
     assert "<b>mine</b>" in read.text
-    assert "\x1b" not in page(evil)
+    assert "\x1b" not in html
 
 
 def test_a_notebook_shows_a_small_version(evil: pt.Fit) -> None:
@@ -124,7 +133,7 @@ def test_bare_fits_have_a_page() -> None:
     assert "round by round" not in page(replace(fit, history=()))
 
 
-def test_parameters_come_first_and_the_rest_is_folded() -> None:
+def test_parameters_come_first_and_the_rest_is_folded(plain: str) -> None:
     fit = cauchy_fit()
     theta = fit.posterior["theta"]
     more = fit.posterior.assign(log_lik=theta * 0.001, twice=2 * theta.isel(theta_dim_0=0))
@@ -132,7 +141,7 @@ def test_parameters_come_first_and_the_rest_is_folded() -> None:
     table, folded = html.index(">theta[0]<"), html.index("<details>")
     assert table < folded < html.index(">twice<") < html.index(">log_lik[0]<")
     assert "2 more: transformed parameters and generated quantities" in html
-    assert "<details>" not in page(fit)
+    assert "<details>" not in plain
 
 
 def test_points_of_a_column_line_up() -> None:

@@ -150,6 +150,7 @@ def test_flower_on_a_cartesian_grid(variant: str) -> None:
         assert grid_log_z(problem, [axis, axis], lam) == pytest.approx(float(problem.log_z(lam)), abs=tolerance)
 
 
+@pytest.mark.slow
 def test_eight_schools_evidence_over_mu_and_tau() -> None:
     mu, log_tau = np.linspace(-45.0, 45.0, 901)[:, None], np.linspace(-30.0, 12.0, 1501)
     tau = np.exp(log_tau)
@@ -165,6 +166,7 @@ def test_eight_schools_evidence_over_mu_and_tau() -> None:
         assert float(problem.log_z(lam)) == pytest.approx(value, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_eight_schools_tau_quantiles_and_draws() -> None:
     tau = eight_schools_tau()
     quantiles = tau.quantile([0.001, 0.01, 0.05, 0.5, 0.95])
@@ -266,6 +268,7 @@ def test_high_dimensional_gaussian_has_a_long_way_to_go() -> None:
     assert problem.model.dim == 2000
 
 
+@pytest.mark.slow
 def test_logistic_reference_against_a_grid() -> None:
     problem = logistic_regression(2, 40)
     axis = np.linspace(-20.0, 20.0, 401)
@@ -275,6 +278,7 @@ def test_logistic_reference_against_a_grid() -> None:
     assert abs(problem.log_z_end - grid_log_z(problem, [axis, axis], 1.0)) < 4 * problem.log_z_error
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("dim", "n", "value"), [(10, 300, -119.4786), (30, 2000, -941.2553)])
 def test_logistic_reference_values(dim: int, n: int, value: float) -> None:
     """The values come from 1e6 and 2e5 draws (standard errors .0002 and .0005); 2e4 must agree."""

@@ -14,7 +14,7 @@ import numpy as np
 from pathtemp._types import Array, FloatArray
 from pathtemp.api.arguments import a_kind_of, interval_of, positive_number, shown
 from pathtemp.api.cores import kept_to_cores
-from pathtemp.api.given import as_model, check_nothing_else, context_model, made_model
+from pathtemp.api.given import as_model, check_asked, check_nothing_else, context_model, made_model
 from pathtemp.engines.driver import carry_out, new_checkpoint
 from pathtemp.engines.path.chains import check_budget
 from pathtemp.engines.path.margin import MarginEngine
@@ -26,20 +26,23 @@ from pathtemp.kernels.compilation import use_compilation_cache
 from pathtemp.model.evaluate import BLOCK, energies_of, exact_draws
 from pathtemp.model.inputs import check_density, check_repeatable, check_size, naming, starts
 from pathtemp.model.kinds import kind_of
+from pathtemp.model.meter import metered
 from pathtemp.model.model import Model
 from pathtemp.model.model import model as join
-from pathtemp.model.price import timed_again, told_of_waiting
+from pathtemp.model.price import density_price, timed_again, told_of_waiting
+from pathtemp.modes.local import gradients_at
 from pathtemp.paths.geometric import GeometricPath
 from pathtemp.paths.margin import Margin, MarginPath, margin_path
 from pathtemp.result.margin_fit import MarginFit
+from pathtemp.result.run import Counts
 from pathtemp.seeds import Draws, seed_word
 from pathtemp.settings import DEFAULT, PaperSettings, Settings
 
 if TYPE_CHECKING:
     from pathtemp.engines.paper.margin import PaperMarginEngine
 
-BUDGET = 200_000.0
-"""Gradient evaluations where the user does not say."""
+BUDGET = 400_000.0
+"""Gradient equivalents where the user does not say."""
 
 PRIOR_DRAWS = 2000
 """Draws of the base from which the density of the margin under it is made."""
@@ -131,8 +134,9 @@ def divide_and_conquer(
         Where to sample, on the constrained scale; the marginal is then that inside it. By default it is found, and
         widened until hardly any mass lies beyond it.
     budget
-        Gradient evaluations to spend, over all chains and everything included; of a list, for each margin. By default
-        200,000; the paper's engine then spends what its adaptations take.
+        Gradient equivalents to spend, over all chains and everything included: gradients, and densities at their price,
+        see ``settings.density_price``; of a list, for each margin. By default 400,000; the paper's engine, of which a
+        density counts as a gradient, then spends what its adaptations take.
     chains
         Chains side by side; overrides ``settings.chains``.
     seed
@@ -155,13 +159,13 @@ def divide_and_conquer(
 
     >>> import pathtemp as pt
     >>> model = pt.testing.funnel().model  # y ~ normal(0, 3), x ~ normal(0, exp(y / 2))
-    >>> fit = pt.divide_and_conquer(model, margin="y", budget=60_000, seed=1, progress=False)
+    >>> fit = pt.divide_and_conquer(model, margin="y", budget=120_000, seed=1, progress=False)
     >>> sd, tail = fit.marginal.sd(), fit.marginal.cdf(-6.0)  # exact: 3, and .0228
     >>> bool(abs(sd.value - 3.0) < 6 * sd.se < 0.5), bool(abs(tail.value - 0.0228) < 6 * tail.se < 0.02)
     (True, True)
     """
     a_kind_of("settings", settings, (Settings, PaperSettings), "pt.settings.DEFAULT, pt.settings.PAPER or a copy")
-    budget = None if budget is None else positive_number("budget", budget, "number of gradient evaluations")
+    budget = None if budget is None else positive_number("budget", budget, "number of gradient equivalents")
     changed: Settings | PaperSettings = settings if chains is None else settings.replace(chains=chains)
     if changed.chains < 2:
         raise InputError("chains: two at least are needed along a margin, as its errors come from comparing chains")
@@ -174,14 +178,19 @@ def divide_and_conquer(
         raise InputError(f"target_marginal: {expected}, and it is {shown(target_marginal)}")
     along = target_marginal if isinstance(target_marginal, str) else "given"
     told = display(progress)
+    check_asked(model, "margin", [_name(one).partition("[")[0] for one in margins if isinstance(one, str)])
     how = {"data": data, "base": base, "seed": seed_word(seed), "progress": bool(progress), "known": TAKEN}
     model = _model(model, args, kwargs, how) if target is None else _joined(model, target, base)
     if isinstance(changed, Settings):
         budget = BUDGET if budget is None else budget
-        check_budget(budget, model.dim - 1, changed)
+        check_budget(budget, model.dim - 1, changed, settled=False)
     use_compilation_cache()
     place = None if checkpoint is None else new_checkpoint(checkpoint)
-    first = starts_of(model, changed, seed_word(seed))
+    with metered() as meter:
+        first = starts_of(model, changed, seed_word(seed))
+    if isinstance(changed, Settings) and budget is not None:
+        changed = _priced(changed, model, first)
+        check_budget(budget, model.dim - 1, changed, settled=True)
     plans = [
         MarginPlan(seed_word(seed), changed, _name(one), isinstance(one, str), along, interval, budget)
         for one in margins
@@ -191,6 +200,8 @@ def divide_and_conquer(
     fits: dict[str, MarginFit] = {}
     for plan, make in zip(plans, engines, strict=True):
         engine = make(first)
+        if isinstance(engine, MarginEngine) and not fits:
+            engine.chains.counts = Counts(meter.gradients, meter.densities)
         fit = carry_out(engine, plan, model, told, place)
         assert isinstance(fit, MarginFit)
         fits[plan.margin] = fit
@@ -200,6 +211,16 @@ def divide_and_conquer(
         if len(posterior):
             first = posterior[np.arange(len(first)) % len(posterior)]
     return fits if isinstance(margin, list | tuple) else next(iter(fits.values()))
+
+
+def _priced(settings: Settings, model: Model, theta: FloatArray) -> Settings:
+    """The settings with the price of a density of the target, timed at points (n, dim) unless they have it."""
+    if settings.density_price is not None or settings.effort != "auto":
+        return settings.replace(density_price=settings.price)
+    block, target = np.resize(theta, (BLOCK, model.dim)), GeometricPath(model.log_target, model.log_target)
+    return settings.replace(
+        density_price=density_price(lambda: energies_of(target, block), lambda: gradients_at(model.log_target, block))
+    )
 
 
 def _margins(given: Any) -> list[str | Margin]:

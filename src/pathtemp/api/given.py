@@ -107,6 +107,7 @@ NOT_NEEDED: dict[str, tuple[str, ...]] = {
     "the path is learned, and has no ladder to be given": (
         *("lam", "temperatures", "betas", "ladder", "n_temps", "num_temperatures", "schedule"),
     ),
+    "fit.to_arviz() is what ArviZ takes": ("return_inferencedata", "idata_kwargs", "inferencedata_kwargs"),
     "step sizes and moves are learned": (
         "step",
         "step_size",
@@ -215,12 +216,29 @@ def _wants_arguments(function: Callable[..., Any]) -> bool:
     return False
 
 
+def check_asked(given: Any, argument: str, names: Sequence[str]) -> None:
+    """Raise where a Stan program, which is slow to compile, has not the variables that an argument names."""
+    if kind_of(given) == "stan":
+        from pathtemp.frontends.stan.parameters import check_asked
+
+        check_asked(given, argument, names)
+
+
 def init_points(init: Any, model: Model) -> FloatArray:
     """Points (n, dim) on the unconstrained scale of one dict of constrained values by name, or of a list of them."""
+    return np.stack([_point(values, model) for values in _dicts(init)])
+
+
+def init_names(init: Any) -> list[str]:
+    """Parameters of which values are given; none where no values are."""
+    return [] if init is None else list(dict.fromkeys(str(name) for values in _dicts(init) for name in values))
+
+
+def _dicts(init: Any) -> Sequence[Mapping[str, Any]]:
     dicts = [init] if isinstance(init, Mapping) else init
     if not isinstance(dicts, list | tuple) or not dicts or not all(isinstance(x, Mapping) for x in dicts):
         raise InputError(f"init: expected a dict of values by parameter, or a list of such, and it is {shown(init)}")
-    return np.stack([_point(values, model) for values in dicts])
+    return dicts
 
 
 def _point(values: Mapping[str, Any], model: Model) -> FloatArray:

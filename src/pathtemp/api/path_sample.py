@@ -15,7 +15,7 @@ from pathtemp.api.arguments import a_kind_of, finite_array, interval_of, positiv
 from pathtemp.api.cores import kept_to_cores
 from pathtemp.engines.driver import carry_out, new_checkpoint
 from pathtemp.engines.path.chains import check_budget
-from pathtemp.engines.path.function import MARGINALS, FunctionEngine
+from pathtemp.engines.path.function import MARGINALS, FunctionEngine, price_of
 from pathtemp.engines.path.plans import PathPlan
 from pathtemp.engines.progress import Progress, display
 from pathtemp.errors import InputError
@@ -28,8 +28,8 @@ from pathtemp.result.fit import Fit
 from pathtemp.seeds import Stream, rng, seed_word
 from pathtemp.settings import DEFAULT, Settings
 
-BUDGET = 100_000.0
-"""Gradient evaluations where the user does not say."""
+BUDGET = 200_000.0
+"""Gradient equivalents where the user does not say."""
 
 
 @kept_to_cores
@@ -70,7 +70,8 @@ def path_sample(
         minimises the variance of log z; ``"constant-kl"``, proportional to the standard deviation of dlog q/dlam, so
         that the densities change equally fast (appendix A). The last two are half uniform.
     budget
-        Gradient evaluations to spend, over all chains and everything included.
+        Gradient equivalents to spend, over all chains and everything included: gradients, and densities at their price,
+        see ``settings.density_price``.
     chains, seed, settings, cores, progress, checkpoint
         As for :func:`pathtemp.temper`; ``pt.resume(path, log_q=..., args=...)`` goes on from a checkpoint.
     name
@@ -83,18 +84,18 @@ def path_sample(
     >>> import pathtemp as pt
     >>> def log_q(theta, lam):  # a normal whose scale goes from 1 to e
     ...     return -0.5 * jnp.sum(theta**2) * jnp.exp(-2 * lam)
-    >>> fit = pt.path_sample(log_q, 3, (0.0, 1.0), budget=60_000, progress=False)
+    >>> fit = pt.path_sample(log_q, 3, (0.0, 1.0), budget=120_000, progress=False)
     >>> bool(abs(fit.log_z(1.0) - 3.0) < 6 * fit.log_z.stderr[-1] < 0.1)  # log z = 3 lam
     True
     """
     a_kind_of("settings", settings, Settings, "pt.settings.DEFAULT or a copy (the paper's engine has no such path)")
-    budget = positive_number("budget", budget, "number of gradient evaluations")
+    budget = positive_number("budget", budget, "number of gradient equivalents")
     text("name", name)
     settings = settings if chains is None else settings.replace(chains=chains)
     if settings.chains < 2:
         raise InputError("chains: two at least are needed along a path, as its errors come from comparing chains")
     check_path(log_q, dim, interval, args, target_marginal)
-    check_budget(budget, dim, settings)
+    check_budget(budget, dim, settings, settled=False)
     args = tuple(jax.tree.map(jnp.asarray, args))
     seed = seed_word(seed)
     interval = float(interval[0]), float(interval[1])
@@ -102,6 +103,8 @@ def path_sample(
     told = display(progress)
     place = None if checkpoint is None else new_checkpoint(checkpoint)
     use_compilation_cache()
+    settings = settings.replace(density_price=price_of(log_q, args, settings, theta, interval))
+    check_budget(budget, dim, settings, settled=True)
     plan = PathPlan(seed, settings, dim, interval, target_marginal, float(budget), name)
     engine = FunctionEngine(log_q, args, plan, starts=theta)
     return carry_out(engine, plan, engine.model, told, place)

@@ -18,7 +18,8 @@ from pathtemp.api.arguments import shown as in_short
 from pathtemp.api.cores import kept_to_cores
 from pathtemp.api.given import as_model, check_given
 from pathtemp.api.path_sample import check_path
-from pathtemp.engines.default.engine import TemperEngine, TemperPlan
+from pathtemp.engines.default.engine import TemperEngine
+from pathtemp.engines.default.plan import TemperPlan
 from pathtemp.engines.driver import Driver, go_on, restored
 from pathtemp.engines.paper.plan import PaperPlan
 from pathtemp.engines.path.function import FunctionEngine
@@ -82,7 +83,7 @@ def resume(
     ...     return -0.5 * jnp.sum((x - 1.0) ** 2 / 0.25)
     >>> base = pt.normal(0.0, 3.0, shape=(1,))
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     fit = pt.temper(target=log_q, base=base, chains=8, budget=4000, progress=False, checkpoint=folder)
+    ...     fit = pt.temper(target=log_q, base=base, chains=8, budget=12000, progress=False, checkpoint=folder)
     ...     again = pt.resume(folder, target=log_q, base=base, progress=False)
     >>> bool((fit.posterior["theta"] == again.posterior["theta"]).all())
     True

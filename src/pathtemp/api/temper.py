@@ -16,10 +16,11 @@ from numpy.typing import ArrayLike
 from pathtemp._types import Array, FloatArray
 from pathtemp.api.arguments import a_kind_of, finite_array, positive_number, whole_number
 from pathtemp.api.cores import kept_to_cores
-from pathtemp.api.given import check_nothing_else, context_model, init_points, made_model
-from pathtemp.engines.default.effort import settled_effort, work_of
-from pathtemp.engines.default.engine import FEWEST_ROUNDS, MOST_GRADIENTS, TemperEngine, TemperPlan
+from pathtemp.api.given import check_asked, check_nothing_else, context_model, init_names, init_points, made_model
+from pathtemp.engines.default.effort import cheapest, settled_effort, work_of
+from pathtemp.engines.default.engine import FEWEST_ROUNDS, MOST_GRADIENTS, TemperEngine
 from pathtemp.engines.default.modes import LEAST_SEARCH
+from pathtemp.engines.default.plan import TemperPlan
 from pathtemp.engines.driver import carry_out, new_checkpoint
 from pathtemp.engines.islands.archipelago import Archipelago, Begun
 from pathtemp.engines.islands.board import Board
@@ -29,7 +30,8 @@ from pathtemp.engines.progress import Progress, display
 from pathtemp.errors import InputError
 from pathtemp.kernels.compilation import use_compilation_cache
 from pathtemp.model.bases import Automatic
-from pathtemp.model.inputs import check_model, starts
+from pathtemp.model.inputs import check_density, check_model, starts
+from pathtemp.model.meter import metered
 from pathtemp.model.model import Model, the_model
 from pathtemp.modes.reference import LEAST_GRADIENTS, with_reference
 from pathtemp.paths.geometric import GeometricPath
@@ -95,8 +97,9 @@ def temper(
     chains
         Chains side by side, of each island; overrides ``settings.chains``.
     budget
-        Gradient evaluations to spend, over all chains and islands and everything included. By default a run stops once
-        the draws are there and log z is precise, at one million evaluations of an island at most.
+        Gradient equivalents to spend, over all chains and islands and everything included: gradients, and densities at
+        their price, see ``settings.density_price``. By default a run stops once the draws are there and log z is
+        precise, at one million gradients of an island at most.
     max_seconds
         Wall seconds that the run may take, compiling included. By default there is no such limit. The run ends with the
         last round that fits, and its draws then depend on how fast the machine is.
@@ -134,7 +137,7 @@ def temper(
     >>> import jax.numpy as jnp, pathtemp as pt
     >>> def log_q(x):  # two modes at -4 and 4
     ...     return jnp.logaddexp(-0.5 * jnp.sum((x + 4) ** 2), -0.5 * jnp.sum((x - 4) ** 2))
-    >>> fit = pt.temper(target=log_q, base=pt.normal(0.0, 5.0, shape=(1,)), seed=1, budget=30_000, progress=False)
+    >>> fit = pt.temper(target=log_q, base=pt.normal(0.0, 5.0, shape=(1,)), seed=1, budget=90_000, progress=False)
     >>> value, se = fit.log_marginal_likelihood
     >>> bool(abs(value - jnp.log(2 * jnp.sqrt(2 * jnp.pi))) < 6 * se < 1)
     True
@@ -151,11 +154,14 @@ def temper(
     if target is None and dim is None and model is None:
         model = context_model()
     if model is not None and not isinstance(model, Model) and target is None and dim is None:
+        check_asked(model, "init", init_names(init))
         how: dict[str, Any] = {"seed": word, "progress": bool(progress), "known": TAKEN}
         model, base = made_model(model, args, kwargs, data=data, base=base, **how), None
     else:
         check_nothing_else(args, kwargs | ({} if data is None else {"data": data}), TAKEN)
     given = the_model("temper", model, target, base, dim)
+    if target is not None:
+        check_density("target", given.log_target, given.dim)
     _check_likelihood(given)
     hints = _hints(modes, init, given)
     place = None if checkpoint is None else new_checkpoint(checkpoint)
@@ -167,12 +173,16 @@ def temper(
         return _by_the_paper(given, (seed, settings, draws, budget), shown, place, limit)
     _check_draws(draws, settings.chains, given.dim)
     share = None if budget is None else budget / islands
-    settings = settings if share is None else settings.within(share, given.dim)
-    _check_budget(given, share, settings, search=hints is not None, islands=islands)
-    whole, reference = with_reference(given, seed=word, budget=budget)
-    theta = starts(whole, count=settings.chains, seed=word)
-    start = theta, check_model(whole, theta)
+    search = hints is not None
+    _check_budget(given, share, settings, search=search, islands=islands, settled=False)
+    whole, reference = with_reference(given, seed=word, budget=budget, price=settings.price)
+    with metered() as meter:
+        theta = starts(whole, count=settings.chains, seed=word)
+        start = theta, check_model(whole, theta)
+    # What the timings take is not counted: a run with what they gave makes none, and is to be the same.
     settings = settled_effort(settings, GeometricPath(whole.log_base, whole.log_target), theta)
+    settings = settings if share is None else settings.within(share, given.dim)
+    _check_budget(given, share, settings, search=search, islands=islands, settled=True)
     plan = TemperPlan(
         seed=seed,
         settings=settings,
@@ -180,9 +190,10 @@ def temper(
         # Without a budget the run goes on until the draws are there.
         must_draw=draws is not None or budget is None,
         budget=budget,
-        search=hints is not None,
+        search=search,
     )
     about, spent = ("", Counts()) if reference is None else (reference.about, reference.counts)
+    spent = spent + Counts(meter.gradients, meter.densities)
     if apart:
         begun = Begun(plan, islands, hints, about, spent, seconds=time.perf_counter() - began)
         return _on_islands(whole, begun, shown, client_of(client, cluster, cores), cluster is not None)
@@ -248,7 +259,7 @@ def checked_how(settings: Any, *, budget: Any, draws: Any, chains: Any) -> tuple
         None if value is None else whole_number(name, value, least=1)
         for name, value in (("draws", draws), ("chains", chains))
     ]
-    spend = None if budget is None else positive_number("budget", budget, "number of gradient evaluations")
+    spend = None if budget is None else positive_number("budget", budget, "number of gradient equivalents")
     return spend, counts[0], counts[1]
 
 
@@ -269,16 +280,27 @@ def checked_seconds(max_seconds: Any) -> float | None:
     return None if max_seconds is None else positive_number("max_seconds", max_seconds, "number of seconds")
 
 
-def _check_budget(model: Model, budget: float | None, settings: Settings, *, search: bool, islands: int) -> None:
-    """Raise where the budget of an island is too small for a few rounds and all that comes before them."""
-    most = MOST_GRADIENTS if budget is None else budget
-    fewest = FEWEST_ROUNDS * settings.round_gradients_in(model.dim) + LEAST_SEARCH * search
-    fewest += LEAST_GRADIENTS * isinstance(model.log_base, Automatic)
-    if most < fewest:
+def _check_budget(
+    model: Model, budget: float | None, settings: Settings, *, search: bool, islands: int, settled: bool
+) -> None:
+    """Raise where the budget of an island is too small for a few rounds and all that comes before them.
+
+    While the price of a density is not ``settled``, it is let through where it may be enough.
+    """
+    dim, before = model.dim, LEAST_SEARCH * search + LEAST_GRADIENTS * isinstance(model.log_base, Automatic)
+
+    def fewest_for(settings: Settings) -> float:
+        if budget is None:
+            return FEWEST_ROUNDS * settings.round_gradients_in(dim) + before
+        return FEWEST_ROUNDS * settings.within(budget, dim).round_cost_in(dim) + before
+
+    most, fewest = MOST_GRADIENTS if budget is None else budget, fewest_for(settings)
+    if most < (fewest if settled else fewest_for(cheapest(settings))):
         of, fewer = (f" of each of {islands} islands", " or islands") if islands > 1 else ("", "")
+        unit = "gradient evaluations" if budget is None else "gradient equivalents"
         raise InputError(
-            f"budget: {most * islands:.0f} gradient evaluations are too few for {settings.chains} chains{of}; "
-            f"give {fewest * islands:.0f} at least, or fewer chains{fewer}"
+            f"budget: {most * islands:.0f} {unit} are too few for {settings.chains} chains{of}; "
+            f"give {np.ceil(fewest * islands):.0f} at least, or fewer chains{fewer}"
         )
 
 
@@ -317,6 +339,6 @@ def _room(model: Model, settings: Settings, budget: float | None, islands: int) 
     enough = -(-work_of(settings).draws // (settings.chains * islands))
     if budget is None:
         return enough
-    iterations = budget / settings.chains / (0.5 * (settings.leapfrogs_in(model.dim) + 1))
+    iterations = settings.iterations * budget / settings.round_cost_in(model.dim)
     most = MOST_NUMBERS // (settings.chains * max(model.dim, 1))
     return max(1, min(max(enough, int(0.25 * iterations)), 4 * enough, most))

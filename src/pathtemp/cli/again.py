@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pathtemp.engines.default.engine import TemperPlan
+from pathtemp.engines.default.plan import TemperPlan
 from pathtemp.engines.paper.plan import PaperPlan
 from pathtemp.io.printable import printable
 from pathtemp.io.rebuild import COMMAND_LINE

@@ -85,7 +85,11 @@ def _run(commands: Any) -> None:
     what.add_argument("--include", type=Path, action="append", default=[], metavar="FOLDER", help="for #include")
     how = run.add_argument_group("how")
     how.add_argument("--seed", type=int, help="seed of everything random (0)")
-    how.add_argument("--budget", type=float, help="gradient evaluations to spend (as many as needed, up to 1e6)")
+    how.add_argument(
+        "--budget",
+        type=float,
+        help="gradient equivalents to spend: gradients, and densities at their price (as many as needed)",
+    )
     how.add_argument("--max-seconds", type=float, help="wall seconds that the run may take (no limit)")
     how.add_argument("--draws", type=int, help="target draws to keep for each chain (about 4000 over all)")
     how.add_argument("--chains", type=int, help="chains side by side (64)")

@@ -93,32 +93,35 @@ class Driver:
         max_seconds: float = float("inf"),
     ) -> None:
         self.engine, self.schedule, self.progress = engine, schedule, progress
+        self.restored()
         self.max_seconds = max_seconds
         self._begun, self._before, self._round_seconds = time.perf_counter(), 0.0, 0.0
         self.history: list[RoundRecord] = []
         self.prepared = self.frozen = self.burnt_in = False
-        self.adapted = 0
-        self.kept_back = 0.0
+        self.adapted, self.kept_back = 0, 0.0
         self._model, self._keep, self._plan = model, keep, plan
         self._interrupts = Interrupts() if interrupts is None else interrupts
         self._until, self._ripe = Stage.DONE, False
         # Runs that wait for each other, and runs that were extended, keep their base.
         self._may_begin_again = False
 
+    def restored(self) -> None:
+        """Tell the engine what a density costs."""
+        self.engine.price = self.schedule.price
+
     def carry_out(self) -> Fit:
         """Do what is left; the fit of it."""
         if self.schedule.most < float("inf"):
-            # A bar needs an end to move towards.
-            self.progress.start(int(self.schedule.most))
+            # A bar needs an end to move towards, and moves by gradients.
+            self.progress.start(int(self.schedule.most * self.engine.gradient_share))
         self._may_begin_again = True
         return self._fit_after_rounds()
 
     def extend(self, *, draws: int | None, budget: float | None) -> Fit:
         """Go on where the run stopped; the fit of all rounds together."""
         with jax.transfer_guard("allow"):
-            self._may_begin_again = False
+            self._may_begin_again, self.max_seconds = False, float("inf")
             self.plan_more(draws=draws, budget=budget)
-            self.max_seconds = float("inf")
             return self._fit_after_rounds()
 
     def plan_more(self, *, draws: int | None, budget: float | None) -> None:
@@ -128,16 +131,17 @@ class Driver:
         if not given or given - set(engine.extended_by):
             names = " or ".join(f"{name}=" for name in engine.extended_by)
             raise InputError(f"extend: give {names}; that is what this run can be extended by")
-        least = SPARE * engine.round_gradients
+        engine.price = self.schedule.price if budget is None else engine.density_price
+        least = SPARE * engine.round_cost
         if budget is not None and not budget >= least:
             raise InputError(
-                f"extend: budget must be {least:.0f} gradient evaluations at least, one round, and is {budget}"
+                f"extend: budget must be {least:.0f} gradient equivalents at least, one round, and is {budget}"
             )
         if draws is not None and draws < 1:
             raise InputError(f"extend: draws must be at least 1, and is {draws}")
         needed = 0.0 if draws is None else engine.make_room(draws)
         most = engine.charged + (needed if budget is None else budget)
-        self.schedule = replace(engine.schedule(most), until_done=budget is None)
+        self.schedule = replace(engine.schedule(most), until_done=budget is None, price=engine.price)
         if self.frozen:
             self._keep_back()
 
@@ -266,7 +270,7 @@ class Driver:
         if not self.frozen:
             return None if self._ripe else self._adaptive_round
         room = schedule.most - self.kept_back - engine.charged
-        over = not schedule.freezes or room < SPARE * engine.round_gradients
+        over = not schedule.freezes or room < SPARE * engine.round_cost
         if over or self._elapsed + SPARE * self._round_seconds > self.max_seconds:
             return None
         with self.timed("verdict"):
@@ -302,7 +306,7 @@ class Driver:
     def _last_adaptation(self) -> bool:
         """Whether no adaptive round may follow."""
         schedule, spent = self.schedule, self.engine.charged
-        no_room = not schedule.freezes and spent + SPARE * self.engine.round_gradients > schedule.most
+        no_room = not schedule.freezes and spent + SPARE * self.engine.round_cost > schedule.most
         no_room = no_room or self.late(ADAPT_SHARE if schedule.freezes else 1.0)
         return no_room or spent >= schedule.adapt_most or self.adapted == schedule.adaptations
 
@@ -347,7 +351,8 @@ class Driver:
         """The gate that says that the rounds are not all."""
         ways = ["fit.extend"] if self.engine.extended_by else []
         ways += ["pt.resume on its checkpoint"] if self._keep is not None else []
-        return check_finished(self.engine.counts.gradients, ways, limit=self.schedule.most)
+        unit = "gradient equivalents" if self.schedule.price else "gradient evaluations"
+        return check_finished(round(self.engine.charged), ways, limit=self.schedule.most, unit=unit)
 
 
 def new_checkpoint(path: str | os.PathLike[str]) -> Path:

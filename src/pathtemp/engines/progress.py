@@ -23,7 +23,7 @@ class Progress(Protocol):
     """What an engine calls while it runs; any object with these methods will do."""
 
     def start(self, budget: int) -> None:
-        """The run begins, with so many gradient evaluations to spend."""
+        """The run begins, with about so many gradient evaluations to spend."""
         ...
 
     def compile(self, name: str) -> None:

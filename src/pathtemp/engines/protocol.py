@@ -19,7 +19,7 @@ from pathtemp.result.run import Counts, RoundRecord
 @storable
 @dataclass(frozen=True)
 class Schedule:
-    """How far a run goes, in gradient evaluations over all chains unless said otherwise.
+    """How far a run goes, in gradient equivalents over all chains unless said otherwise.
 
     Parameters
     ----------
@@ -35,6 +35,8 @@ class Schedule:
         Whether frozen rounds follow, from which the estimates come.
     until_done
         Whether the frozen rounds end as soon as everything asked for is there.
+    price
+        Gradient equivalents that one density costs: zero where nobody gave a budget, and gradients alone count.
     """
 
     most: float
@@ -44,6 +46,7 @@ class Schedule:
     adaptations: int | None = None
     freezes: bool = True
     until_done: bool = False
+    price: float = 0.0
 
 
 class Line(NamedTuple):
@@ -124,19 +127,40 @@ class Engine(ABC):
     seconds: dict[str, float]
     """Wall seconds by part."""
 
+    price: float = 0.0
+    """What a density costs in the schedule that the driver keeps to."""
+
+    density_price: float = 1.0
+    """What a density costs in a budget: as much as a gradient, unless an engine says otherwise."""
+
     @property
     def charged(self) -> float:
-        """Gradient evaluations so far that count for the schedule: all, unless an engine says otherwise."""
-        return float(self.counts.gradients)
+        """Gradient equivalents so far that count for the schedule: all, unless an engine says otherwise."""
+        return self.counts.cost(self.price)
 
     @property
     @abstractmethod
     def round_gradients(self) -> float:
         """Gradient evaluations that a round costs on average."""
 
+    @property
+    def round_densities(self) -> float:
+        """Density evaluations that a round costs on average."""
+        return 0.0
+
+    @property
+    def round_cost(self) -> float:
+        """Gradient equivalents that a round costs on average."""
+        return self.round_gradients + self.price * self.round_densities
+
+    @property
+    def gradient_share(self) -> float:
+        """Share of what rounds cost that is gradients."""
+        return 1.0
+
     @abstractmethod
     def schedule(self, budget: float | None) -> Schedule:
-        """How far a run goes that may spend ``budget`` gradient evaluations; None where nobody said."""
+        """How far a run goes that may spend ``budget`` gradient equivalents; None where nobody said."""
 
     @abstractmethod
     def prepare(self, host: Host) -> None:
@@ -184,11 +208,11 @@ class Engine(ABC):
         return False
 
     def kept_back(self, left: float) -> float:
-        """Gradient evaluations that :meth:`finish` may take of the ``left`` ones."""
+        """Gradient equivalents that :meth:`finish` and the fit may take of the ``left`` ones."""
         return 0.0
 
     def finish(self, host: Host, room: float) -> bool:
-        """What comes after the last round, within ``room`` gradient evaluations; whether anything did."""
+        """What comes after the last round, within ``room`` gradient equivalents; whether anything did."""
         return False
 
     def begins_again(self, host: Host) -> bool:
@@ -196,7 +220,7 @@ class Engine(ABC):
         return False
 
     def make_room(self, draws: int) -> float:
-        """Make room for ``draws`` more target draws of each chain; the gradient evaluations that they may take."""
+        """Make room for ``draws`` more target draws of each chain; the gradient equivalents that they may take."""
         raise InputError(f"extend: draws={draws} cannot be asked for; give budget= alone")
 
 
@@ -209,6 +233,11 @@ class Sampled(Protocol):
     @property
     def round_gradients(self) -> float:
         """Gradient evaluations that a round costs on average."""
+        ...
+
+    @property
+    def round_densities(self) -> float:
+        """Density evaluations that a round costs on average."""
         ...
 
 
@@ -231,3 +260,8 @@ class ChainsEngine(Engine):
     def round_gradients(self) -> float:
         """Gradient evaluations that a round costs on average."""
         return self.chains.round_gradients
+
+    @property
+    def round_densities(self) -> float:
+        """Density evaluations that a round costs on average."""
+        return self.chains.round_densities

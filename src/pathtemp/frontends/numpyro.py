@@ -216,6 +216,11 @@ def _check(trace: Trace, continuous: list[str], discrete: list[str]) -> None:
     if not continuous:
         raise InputError("from_numpyro: the model has no continuous latent sites, so there is nothing to sample")
     for name in _observed(trace):
+        if np.ma.is_masked(trace[name]["value"]):
+            raise InputError(
+                f"data: site {name!r} observes a masked array, whose masked values NumPyro takes for data; leave them "
+                "out, or mask the site with numpyro.handlers.mask"
+            )
         if isinstance(trace[name]["value"], list | tuple) or hasattr(trace[name]["value"], "to_numpy"):
             kind = type(trace[name]["value"]).__name__
             raise InputError(f"data: site {name!r} observes a {kind}; NumPyro takes arrays: give jnp.asarray of it")

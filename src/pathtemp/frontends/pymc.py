@@ -298,5 +298,10 @@ def _parts(model: pm.Model) -> list[tuple[str, Any]]:
     ]
 
 
+MOST_SAID = 120
+"""Characters that are shown of what another library says."""
+
+
 def _first_line(error: Exception) -> str:
-    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+    said = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+    return said if len(said) <= MOST_SAID else f"{said[:MOST_SAID]}..."

@@ -11,6 +11,7 @@ from pathtemp._types import Array, FloatArray, Sampler
 from pathtemp.errors import InfiniteDensity
 from pathtemp.kernels.compilation import compiled_once
 from pathtemp.model.blocks import TOGETHER, in_blocks
+from pathtemp.model.meter import note
 from pathtemp.paths.geometric import HUGE, GeometricPath
 from pathtemp.seeds import KeyStream, stream_key
 
@@ -29,6 +30,7 @@ def energies_of(path: GeometricPath, theta: FloatArray) -> FloatArray:
 
 def values_of(path: GeometricPath, theta: FloatArray) -> FloatArray:
     """(log psi, log q) of many points as the two functions give them: (n, dim) -> (n, 2)."""
+    note(densities=len(theta))
     return in_blocks(_values, (path,), (), (theta,), block=BLOCK)[0] if len(theta) else np.empty((0, 2))
 
 

@@ -71,10 +71,8 @@ def check_density(name: str, log_prob: LogDensity, dim: int) -> None:
             f"{name}: the log density returns shape {out.shape}; it must return one number (sum over data)"
         )
     if out.dtype != jnp.float64:
-        raise InputError(
-            f"{name}: the log density returns {out.dtype}; it must be computed in float64 "
-            "(make its data after importing pathtemp, or with dtype=float64)"
-        )
+        small = " (make its data after importing pathtemp, or with dtype=float64)" if out.dtype == jnp.float32 else ""
+        raise InputError(f"{name}: the log density returns {out.dtype}; it must be computed in float64{small}")
 
 
 @contextmanager

@@ -243,6 +243,8 @@ def the_model(
     With ``dim`` the base is automatic.
     """
     if dim is not None:
+        if callable(whole) and not isinstance(whole, Model):
+            raise InputError("model: a log density goes to target=, as in pt.temper(target=log_density, dim=2)")
         if whole is not None or not (base is None or is_automatic(base)):
             raise InputError("dim: it goes with target= alone, where there is no base; leave it out")
         if target is None:

@@ -14,6 +14,9 @@ from pathtemp.modes.refine import FEWEST, log_student
 DRAWS = 2048
 """Points drawn for the mass around a law."""
 
+EXCESS_DENSITIES = 2 * DRAWS
+"""Density evaluations of :func:`log_excess`, at most."""
+
 WIDER = 4.0
 """Mean square of standardised draws, a dimension, from which they are spread wider than the law."""
 

@@ -63,7 +63,7 @@ def explore(
     unit, step = np.array(scale, float), 0.3 / dim**0.25
     program, _ = compiled_once(_make_round, (log_density,), (theta, unit, np.asarray(step), key))
     kept, heights = [], []
-    rounds = int(np.clip(most_gradients / (LEAPS * count), *ROUNDS))
+    rounds = int(np.clip(most_gradients / ((LEAPS + 1) * count), *ROUNDS))
     for number in range(rounds):
         theta, height, accepted = (
             np.asarray(part) for part in program(theta, unit, np.asarray(step), jax.random.fold_in(key, number))
@@ -77,7 +77,7 @@ def explore(
     with np.errstate(invalid="ignore"):
         rise = np.median(heights[-third:]) - np.median(heights[-2 * third : -third])
     rises = not (rise < ENDLESS * dim and np.max(height) < BEYOND)
-    return Population(np.concatenate(kept[-third:]), rises, rounds * LEAPS * count)
+    return Population(np.concatenate(kept[-third:]), rises, rounds * (LEAPS + 1) * count)
 
 
 def falls_off(log_target: Callable[[FloatArray], FloatArray], centre: FloatArray, width: FloatArray) -> bool:

@@ -52,7 +52,7 @@ class Limits:
     Parameters
     ----------
     gradients
-        Gradient evaluations until little is unseen.
+        Gradient equivalents until little is unseen; the densities of the scan and of the power come on top.
     scan
         Draws of the base whose density is looked at.
     slopes
@@ -63,6 +63,9 @@ class Limits:
         Whether to look for spikes beyond lam = 1, which costs some ten thousand gradients more.
     held
         Points that each planted mode is held against to state the power: those next to it, and draws of the base.
+    power
+        Density evaluations for stating it, at most; where that is too few to hold a mode against one point, no power
+        is stated.
     """
 
     gradients: float
@@ -71,6 +74,7 @@ class Limits:
     starts: int = 0
     colder: bool = False
     held: tuple[int, int] = (8, 32)
+    power: float = np.inf
 
 
 def find_modes(
@@ -88,11 +92,11 @@ def find_modes(
     further out, and climbs from those that the modes known so far explain least. Where a mode might still be missed
     easily, and starts help, more are made. ``after_first`` is called once it is known about how many modes there are.
     """
-    limit = search.counts.gradients + limits.gradients
+    limit = search.spent + limits.gradients
     along = spread_over_levels(*levels, rng)
 
     def left() -> float:
-        return limit - search.counts.gradients
+        return limit - search.spent
 
     while search.unseen > FEW_UNSEEN or search.starts < 2 * BATCH:
         for found_by, draw in (("base", base_draws), ("annealing", along)):
@@ -107,9 +111,9 @@ def find_modes(
     search.climb(outwards(base_draws(BATCH)), found_by="far", random=False, most_gradients=left(), most_steps=few)
     at_target = levels[1][levels[0] >= 1.0]
     if limits.colder and len(at_target):
-        before = search.counts.gradients
+        before = search.spent
         search.colder(at_target, seed=int(rng.integers(2**31)), count=BATCH, most_gradients=np.inf)
-        limit += search.counts.gradients - before
+        limit += search.spent - before
     scan = limits.scan
     theta = np.concatenate([base_draws(scan), outwards(base_draws(scan // 4)), levels[1][: scan or BATCH]])
     if limits.slopes is None:
@@ -117,12 +121,15 @@ def find_modes(
     else:
         limit += min(limits.slopes, len(theta))
         seen = search.scan(theta, gradients=limits.slopes)
-    search.scanned += scan
+    limit += search.price * (len(seen.theta) - len(seen.gradient))
+    if not len(seen.theta):
+        return
+    search.scanned += min(scan, len(seen.theta))
     all_climbed = False
     while left() > 0 and not all_climbed:
         picked = search.least_explained(seen, BATCH)
         search.count_held(seen)
-        all_climbed = not search.climb(theta[picked], found_by="scan", random=False, most_gradients=left())
+        all_climbed = not search.climb(seen.theta[picked], found_by="scan", random=False, most_gradients=left())
     levels_of_scan = seen.levels(BATCH) if all_climbed else (np.inf, -1.0)
     search.refine()
     _climb_for_power(search, base_draws, seen, levels_of_scan, limits, rng)
@@ -148,7 +155,8 @@ def _climb_for_power(
             known = len(_of_mass(search))
             plot = Plot(_planted(search, seen), _places(search, draws, normals), search.log_mass)
             search.power = _power(plot, search, seen, levels, limits)
-        assert search.power is not None
+        if search.power is None:
+            break
         search.power = replace(search.power, starts=search.base_starts)
         wanted = search.unseen > FEW_UNSEEN or search.missing > MISSING
         if made >= limits.starts or not (wanted or _gain(search, search.power, limits.starts - made) > WORTH):
@@ -203,10 +211,19 @@ def _planted(search: Search, seen: Scan) -> Planted:
     return Planted(search.shape(seen), laws, log_mass, search.log_target)
 
 
-def _power(plot: Plot, search: Search, seen: Scan, levels: tuple[float, float], limits: Limits) -> Power:
-    """The power of the scan, by both of its measures, and how often starts lead to planted modes."""
+def _power(plot: Plot, search: Search, seen: Scan, levels: tuple[float, float], limits: Limits) -> Power | None:
+    """The power of the scan, by both of its measures, and how often starts lead to planted modes.
+
+    None where its densities cannot be paid for.
+    """
     near, often = limits.held
-    often = min(often, limits.scan, MOST_HELD // seen.theta.shape[1])
+    often = min(often, limits.scan, len(seen.theta), MOST_HELD // seen.theta.shape[1])
+    if search.price:
+        most = min(limits.power, search.room / search.price)
+        part = min(most / (len(plot.places) * plot.planted.densities * (2 * near + often)), 1.0)
+        near, often = int(part * near), int(part * often)
+        if not near:
+            return None
     # Where not all that was picked was climbed from, the scan shows nothing.
     picked = np.isfinite(levels[0])
     must = np.maximum(seen.log_q, seen.known + levels[0]) if picked else np.full(len(seen.log_q), np.inf)

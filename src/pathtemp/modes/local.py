@@ -12,6 +12,7 @@ import numpy as np
 from pathtemp._types import Array, FloatArray, LogDensity
 from pathtemp.model.blocks import in_blocks
 from pathtemp.model.evaluate import BLOCK
+from pathtemp.model.meter import note
 
 HEAVY_DF = 5
 """Degrees of freedom of heavy-tailed local laws."""
@@ -208,6 +209,7 @@ def values_and_gradients(log_density: LogDensity, theta: FloatArray) -> tuple[Fl
     count, dim = theta.shape
     if count == 0:
         return np.empty(0), np.empty((0, dim))
+    note(gradients=count)
     values, gradients = in_blocks(_make_gradients, (log_density,), (), (theta,), block=BLOCK)
     return values, gradients
 

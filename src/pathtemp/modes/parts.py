@@ -25,6 +25,9 @@ DRAWS = 1024
 
 PASSES = 6
 
+PARTS_DENSITIES = (1 + PASSES) * DRAWS
+"""Density evaluations of :func:`in_parts`, at most."""
+
 COVERED = 0.5
 """Effective share of the draws of a law from which it needs no parts."""
 

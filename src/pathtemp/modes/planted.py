@@ -11,6 +11,9 @@ from pathtemp._types import FloatArray
 from pathtemp.modes.local import Local
 from pathtemp.modes.shape import Shape
 
+WIDTHS = (1.0, 0.7, 0.5, 0.35)
+"""Widths of planted modes relative to the widest known mode; between them leads are interpolated."""
+
 MOST_COPIED = 8
 """Known modes that are copied, at most."""
 
@@ -36,6 +39,11 @@ class Planted:
     laws: Sequence[Local]
     log_mass: Sequence[float]
     log_target: Callable[[FloatArray], FloatArray]
+
+    @property
+    def densities(self) -> int:
+        """Density evaluations for one point of a copy, over all widths, at most."""
+        return len(WIDTHS) * min(len(self.laws), MOST_COPIED)
 
     def log_density(self, u: FloatArray, width: float, need: FloatArray) -> FloatArray:
         """Log density of copies of unit mass at u (n, dim), standardised distances from their centres.

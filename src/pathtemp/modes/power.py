@@ -17,7 +17,7 @@ from scipy.special import betaln
 
 from pathtemp._types import FloatArray, IntArray
 from pathtemp.modes.local import Local
-from pathtemp.modes.planted import Planted
+from pathtemp.modes.planted import WIDTHS, Planted
 from pathtemp.modes.scan import Scan, cosine
 from pathtemp.modes.shape import Shape
 
@@ -26,9 +26,6 @@ PLACES = 64
 
 TOP = 8
 """Draws of the base with the largest leads that are kept of each planted mode."""
-
-WIDTHS = (1.0, 0.7, 0.5, 0.35)
-"""Widths of planted modes relative to the widest known mode; between them leads are interpolated."""
 
 RANKED = (1.0, 0.5)
 """Widths of the elliptical modes by which points are chosen."""

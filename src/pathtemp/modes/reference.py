@@ -35,7 +35,7 @@ from pathtemp.modes.explore import explore, falls_off
 from pathtemp.modes.find import BATCH
 from pathtemp.modes.local import HEAVY_DF, Local, from_covariance
 from pathtemp.modes.mixture_base import inflation
-from pathtemp.modes.refine import DRAWS, PER_DIMENSION, effective, log_student, refine
+from pathtemp.modes.refine import DRAWS, PER_DIMENSION, REFINE_DENSITIES, effective, log_student, refine
 from pathtemp.modes.search import NEGLIGIBLE_MASS, Search
 from pathtemp.paths.geometric import GeometricPath
 from pathtemp.result.run import Counts
@@ -104,11 +104,13 @@ def reference(
     *,
     seed: int,
     most_gradients: float = MOST_GRADIENTS,
+    price: float = 0.0,
     proper: ProperPart | None = None,
 ) -> Reference:
     """A wide base for ``log_target`` on R^dim, from the modes that ascents around the origin find; warns how far.
 
-    Where a proper part of a prior is kept, the cover is of the rest of the coordinates alone.
+    Where a proper part of a prior is kept, the cover is of the rest of the coordinates alone. ``most_gradients`` bound
+    the search, in which a density costs ``price`` of them.
 
     >>> import jax.numpy as jnp
     >>> made = reference(lambda x: -0.5 * jnp.sum((x - 50.0) ** 2), 2, seed=0)
@@ -118,7 +120,7 @@ def reference(
     rng = seeds.rng(seeds.Stream.REFERENCE, seed)
     anywhere = cover_of_law(from_covariance(np.zeros(dim), np.eye(dim), 0.0), wider=RADII[-1], df=DF)
     search = Search(GeometricPath(anywhere, log_target), scale=np.ones(dim), seed=seed)
-    search.room = most_gradients
+    search.room, search.price = most_gradients, price
     near_gradients = (1.0 - len(RADII) * FAR_SHARE) * most_gradients
     near = rng.uniform(-NEAR, NEAR, size=(BATCH, dim))
     search.climb(near, found_by="near", random=True, most_gradients=near_gradients, most_steps=NEAR_STEPS)
@@ -170,8 +172,9 @@ def _representative(search: Search, rng: np.random.Generator) -> list[Local]:
     laws, believed = [], 0.0
     for place, k in enumerate(kept):
         law = search.modes[k].law
-        better = _settled(law, search, int(k), rng) if place < MANY_MODES else None
-        believed += float(among[k]) * (better is not None or place >= MANY_MODES)
+        looked_at = place == 0 or (place < MANY_MODES and search.affords(REFINE_DENSITIES + DRAWS))
+        better = _settled(law, search, int(k), rng) if looked_at else None
+        believed += float(among[k]) * (better is not None or not looked_at)
         laws.append(law if better is None else better)
     return laws if believed > 0.5 * float(np.sum(among[kept])) else []
 
@@ -280,10 +283,12 @@ def _explored(
     return Reference(cover, about, search.counts)
 
 
-def with_reference(model: Model, *, seed: int, budget: float | None = None) -> tuple[Model, Reference | None]:
+def with_reference(
+    model: Model, *, seed: int, budget: float | None = None, price: float = 0.0
+) -> tuple[Model, Reference | None]:
     """The model with a base: its own, or, where that is automatic, the one that is found now.
 
-    ``budget`` are the gradient evaluations of the whole run, None where nobody said.
+    ``budget`` are the gradient equivalents of the whole run, a density at ``price``; None where nobody said.
     """
     if not isinstance(model.log_base, Automatic):
         return model, None
@@ -291,8 +296,8 @@ def with_reference(model: Model, *, seed: int, budget: float | None = None) -> t
     most = MOST_GRADIENTS if budget is None else float(np.clip(SHARE * budget, LEAST_GRADIENTS, MOST_GRADIENTS))
     try:
         with naming(model):
-            proper = model.log_base.proper
-            found = reference(model.log_target, model.dim, seed=seed, most_gradients=most, proper=proper)
+            counted, proper = 0.0 if budget is None else price, model.log_base.proper
+            found = reference(model.log_target, model.dim, seed=seed, most_gradients=most, price=counted, proper=proper)
     except InputError as error:
         field = nan_in_data(model)
         raise error if not field else InputError(f"data: {field}; leave those out, or mend them") from None

@@ -17,6 +17,9 @@ DRAWS = 512
 
 PASSES = 4
 
+REFINE_DENSITIES = PASSES * DRAWS
+"""Density evaluations of :func:`refine`, at most."""
+
 FEWEST = 20.0
 """Effective draws from which the mass is believed; with fewer, weights are flattened to learn a scale from them."""
 

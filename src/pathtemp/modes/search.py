@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 from scipy.special import logsumexp
 
 from pathtemp._types import FloatArray, IntArray
-from pathtemp.io.persistent import persistent, storable
+from pathtemp.io.persistent import persistent
 from pathtemp.model.evaluate import energies_of
 from pathtemp.modes.ascent import LEG, Ascents, BoolArray, ascend
 from pathtemp.modes.colder import colder
-from pathtemp.modes.core import log_excess
+from pathtemp.modes.core import EXCESS_DENSITIES, log_excess
 from pathtemp.modes.dedupe import near, nearest_mode, same_mode
 from pathtemp.modes.local import Local, law_gradients, local_law, values_and_gradients
-from pathtemp.modes.parts import Parts, in_parts
+from pathtemp.modes.mode import Mode
+from pathtemp.modes.parts import PARTS_DENSITIES, in_parts
 from pathtemp.modes.power import Power
-from pathtemp.modes.refine import log_student, refine
+from pathtemp.modes.refine import REFINE_DENSITIES, log_student, refine
 from pathtemp.modes.scan import Scan
 from pathtemp.modes.shape import Shape, learned_shape
 from pathtemp.modes.unseen import missing_mass, most_unseen
@@ -53,26 +54,6 @@ WORTH_PARTS, MOST_IN_PARTS = 0.01, 16
 """Share of a mode from which it may be covered by parts, and how many of them there may be."""
 
 
-@storable
-@dataclass(frozen=True)
-class Mode:
-    """A mode that was found: its local law, log mass, how it was found, and how many random starts ended in it.
-
-    ``from_base`` are those of them that were draws of the base, and ``held`` the points of the scan in its basin;
-    ``parts`` cover a mode that one law does not.
-    """
-
-    law: Local
-    log_mass: float
-    found_by: str
-    starts: int
-    from_base: int = 0
-    held: int = 0
-    refined: bool = False
-    tested: bool = False
-    parts: Parts = ()
-
-
 @persistent("modes", "starts", "base_starts", "unlisted", "given_up", "scanned", "counts", "scale", "power", "_rng")
 class Search:
     """All that is known of the modes of one target.
@@ -86,9 +67,9 @@ class Search:
     seed
         Of the local importance sampling.
 
-    ``room`` are the gradient evaluations that may still be spent, whatever a single call allows. ``met`` are the random
-    starts (n, dim) so far with their log densities, (n,), until their power is known. ``unlisted`` are the starts from
-    the base that ended in modes for which there was no room in the list.
+    ``room`` are the gradient equivalents that may still be spent, whatever a single call allows, where a density costs
+    ``price`` gradients. ``unlisted`` are the starts from the base that ended in modes for which there was no room in
+    the list.
     """
 
     def __init__(self, path: GeometricPath, *, scale: FloatArray, seed: int) -> None:
@@ -101,17 +82,26 @@ class Search:
         self.scanned = 0
         self.power: Power | None = None
         self.counts = Counts()
-        self.room = np.inf
+        self.room, self.price = np.inf, 0.0
         self._rng = rng(Stream.LOCAL_LAWS, seed)
 
     def log_target(self, theta: FloatArray) -> FloatArray:
         """Log density of the target at points (n, dim), counted."""
-        self.counts = self.counts + Counts(0, len(theta))
+        self._spend(0, len(theta))
         return energies_of(self.path, theta)[:, 1]
 
-    def _spend(self, gradients: int) -> None:
-        self.counts = self.counts + Counts(gradients, 0)
-        self.room -= gradients
+    def _spend(self, gradients: int, densities: int = 0) -> None:
+        spent = Counts(gradients, densities)
+        self.counts, self.room = self.counts + spent, self.room - spent.cost(self.price)
+
+    @property
+    def spent(self) -> float:
+        """Gradient equivalents so far."""
+        return self.counts.cost(self.price)
+
+    def affords(self, densities: float) -> bool:
+        """Whether there is room for so many densities; always where they cost nothing."""
+        return self.price == 0.0 or self.price * densities <= self.room
 
     def climb(
         self,
@@ -276,14 +266,17 @@ class Search:
         """Log of the mass at the top of a mode relative to that around its draws, of target draws (n, dim), at most."""
         labels, ratio = self.labels(theta) if self.modes and len(theta) else np.zeros(0, np.int64), -np.inf
         for k, mode in enumerate(self.modes):
-            if not mode.law.flat:
+            if not mode.law.flat and self.affords(EXCESS_DENSITIES):
                 ratio = max(ratio, log_excess(mode.law, theta[labels == k], self.log_target, self._rng))
         return ratio
 
     def refine(self) -> None:
-        """Learn spread, tails and mass of the modes found since the last time, now that their neighbours are known."""
+        """Learn spread, tails and mass of the modes found since the last time, now that their neighbours are known.
+
+        Where there is no room for it, they stay as Laplace's method has them.
+        """
         for k, mode in enumerate(self.modes):
-            if mode.refined or mode.law.flat:
+            if mode.refined or mode.law.flat or not self.affords(REFINE_DENSITIES):
                 continue
             own = partial(self.belong, k)
             law, log_mass, _ = refine(mode.law, self.log_target, own, self._rng)
@@ -295,7 +288,8 @@ class Search:
         if np.count_nonzero(shares > WORTH_PARTS) > MOST_IN_PARTS:
             return
         for k, mode in enumerate(self.modes):
-            if shares[k] > WORTH_PARTS and not (mode.parts or mode.law.flat):
+            worth = shares[k] > WORTH_PARTS and not (mode.parts or mode.law.flat)
+            if worth and self.affords(PARTS_DENSITIES):
                 parts = in_parts(mode.law, self.log_target, partial(self.belong, k), self._rng)
                 self.modes[k] = replace(mode, parts=parts)
 
@@ -375,8 +369,13 @@ class Search:
         return np.asarray(np.argmax(scores, axis=0), np.int64)
 
     def scan(self, theta: FloatArray, *, gradients: float) -> Scan:
-        """Look at the density of points (n, dim), and at the gradient of so many of them at most, the first ones."""
-        count = int(min(gradients, self.room, len(theta)))
+        """Look at the density of points (n, dim), and at the gradient of so many of them at most, the first ones.
+
+        Where there is no room for all points, the last ones are left out.
+        """
+        count = int(np.clip(min(gradients, self.room), 0, len(theta)))
+        if not self.affords(len(theta) - count):
+            theta = theta[: count + int(max(self.room - count, 0.0) / self.price)]
         first, slopes = values_and_gradients(self.path.log_target, theta[:count])
         self._spend(count)
         for place in np.flatnonzero(first > HUGE)[:1]:

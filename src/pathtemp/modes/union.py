@@ -12,7 +12,8 @@ import numpy as np
 from pathtemp._types import FloatArray, IntArray
 from pathtemp.modes.ascent import BoolArray
 from pathtemp.modes.dedupe import same_mode
-from pathtemp.modes.search import Mode, Search
+from pathtemp.modes.mode import Mode
+from pathtemp.modes.search import Search
 
 
 class Union(NamedTuple):

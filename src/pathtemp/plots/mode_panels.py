@@ -65,7 +65,7 @@ def modes(fit: Fit, ax: Axes | None = None, *, var: tuple[str, ...] | None = Non
         One or two scalars, e.g. ("mu[0]", "mu[1]"); the two that separate the modes best where None.
 
     >>> import pathtemp as pt
-    >>> fit = pt.temper(pt.testing.cauchy_pair().model, seed=1, budget=20_000, progress=False)
+    >>> fit = pt.temper(pt.testing.cauchy_pair().model, seed=1, budget=60_000, progress=False)
     >>> ax = pt.plots.modes(fit)
     >>> ax.get_xlabel(), len(ax.get_legend().get_texts())
     ('theta[0]', 2)

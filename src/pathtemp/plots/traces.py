@@ -42,7 +42,7 @@ def trace(fit: Fit, *, var: tuple[str, ...] | None = None) -> Figure:
         Scalars of the posterior, e.g. ("mu", "theta[3]"); the four that separate the modes best where None.
 
     >>> import pathtemp as pt
-    >>> fit = pt.temper(pt.testing.cauchy_pair().model, seed=1, budget=20_000, progress=False)
+    >>> fit = pt.temper(pt.testing.cauchy_pair().model, seed=1, budget=60_000, progress=False)
     >>> figure = pt.plots.trace(fit, var=("theta[0]",))
     >>> [ax.get_xlabel() for ax in figure.axes]
     ['theta[0]', 'draw, chain after chain']

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from html import escape
 
 from pathtemp.io.printable import printable
@@ -39,10 +40,21 @@ def h(tag: str, *children: str, **attributes: str | int) -> Markup:
     return Markup(f"<{tag}{inside}>{content}</{tag}>")
 
 
-def rows(pairs: list[tuple[str, ...]], *, head: tuple[str, ...] = (), class_: str = "") -> Markup:
-    """A table with a heading or without; the first column names the row."""
-    body = [h("tr", h("th", first, scope="row"), *(h("td", x) for x in rest)) for first, *rest in pairs]
-    top = [h("thead", h("tr", *(h("th", x, scope="col") for x in head)))] if head else []
+def rows(
+    pairs: list[tuple[str, ...]], *, head: tuple[str, ...] = (), class_: str = "", lesser: Collection[str] = ()
+) -> Markup:
+    """A table with a heading or without; the first column names the row, and the lesser ones need a wide screen.
+
+    >>> rows([("mu", "1", "2")], head=("", "mean", "sd"), lesser={"sd"}).count('class="lesser"')
+    2
+    """
+    kinds = [{"class_": "lesser"} if name in lesser else {} for name in head[1:]] or [{} for _ in pairs[0][1:]]
+    body = [
+        h("tr", h("th", first, scope="row"), *(h("td", x, **kind) for x, kind in zip(rest, kinds, strict=True)))
+        for first, *rest in pairs
+    ]
+    titles = [h("th", x, scope="col", **kind) for x, kind in zip(head, [{}, *kinds], strict=True)] if head else []
+    top = [h("thead", h("tr", *titles))] if head else []
     return h("table", *top, h("tbody", *body), class_=class_ or "plain")
 
 

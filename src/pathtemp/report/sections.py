@@ -17,6 +17,9 @@ from pathtemp.verdict.registry import gates
 if TYPE_CHECKING:
     from pathtemp.result.fit import Fit
 
+LESSER = ("ess_tail", "mcse_mean", "mcse_sd")
+"""Columns of the posterior that a narrow screen leaves out."""
+
 MOST_ROWS = 50
 """Scalars of the posterior, and modes, that the page lists."""
 
@@ -108,7 +111,9 @@ def _table(fit: Fit, names: list[str]) -> Markup | None:
     more = sum(int(np.prod(fit.posterior[name].shape[2:])) for name in names) - len(lines)
     note = [h("p", f"… and {more:,} more in fit.posterior.", class_="note")] if more > 0 else []
     head = ("", *(str(column) for column in table.columns))
-    return h("div", rows(lines, head=head, class_="numbers"), *note)
+    hidden = [name for name in LESSER if name in head]
+    wider = [h("p", f"A wider screen also shows {', '.join(hidden)}.", class_="note narrow")] if hidden else []
+    return h("div", rows(lines, head=head, class_="numbers", lesser=hidden), *wider, *note)
 
 
 def checks(fit: Fit) -> Markup:

@@ -25,6 +25,7 @@ from pathtemp.result.arviz import installed_form, sample_stats, tree_of
 from pathtemp.result.curve import LogZ
 from pathtemp.result.draws import SAMPLE_DIMS, draws_dataset, stored_name
 from pathtemp.result.kept_run import KeptRun, kept_state, unpickled
+from pathtemp.result.other_names import OtherNames
 from pathtemp.result.predictive import predictions
 from pathtemp.result.run import Counts, Diagnostics, RoundRecord, Run
 from pathtemp.result.summary import Summary, summarise, with_error
@@ -51,7 +52,7 @@ class LogEvidence(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Fit:
+class Fit(OtherNames):
     """Draws, normalising constant and verdict of one run.
 
     Parameters
@@ -184,7 +185,8 @@ class Fit:
         draws
             More target draws for each chain.
         budget
-            More gradient evaluations, over all chains; with ``draws`` alone, as many as they need.
+            More gradient equivalents, over all chains, as for :func:`pathtemp.temper`; with ``draws`` alone, as many
+            as they need.
 
         Returns
         -------
@@ -192,7 +194,7 @@ class Fit:
         """
         check_more(draws, budget)
         if draws is None and budget is None:
-            raise InputError("extend: give budget= in gradient evaluations, or draws= for each chain, or both")
+            raise InputError("extend: give budget= in gradient equivalents, or draws= for each chain, or both")
         if model is not None:
             check_given(model)
         return self._going_on(model).extend(draws=draws, budget=budget)
@@ -347,7 +349,7 @@ def check_more(draws: Any, budget: Any) -> None:
     if draws is not None:
         whole_number("draws", draws, least=1)
     if budget is not None:
-        positive_number("budget", budget, "number of gradient evaluations")
+        positive_number("budget", budget, "number of gradient equivalents")
 
 
 def library_versions() -> dict[str, str]:

@@ -53,7 +53,7 @@ class MarginFit(Fit):
         return self.evidence if self.evidence is not None else LogEvidence(float("nan"), float("nan"))
 
     def extend(self, model: Any = None, *, draws: int | None = None, budget: float | None = None) -> MarginFit:
-        """Go on where the run stopped, for ``budget`` more gradient evaluations; all frozen rounds count.
+        """Go on where the run stopped, for ``budget`` more gradient equivalents; all frozen rounds count.
 
         Returns a new fit; this one stays as it is, but cannot be extended again.
         """

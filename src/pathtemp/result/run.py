@@ -20,6 +20,14 @@ class Counts:
     def __add__(self, other: Counts) -> Counts:
         return Counts(self.gradients + other.gradients, self.densities + other.densities)
 
+    def cost(self, price: float) -> float:
+        """All of them in gradient equivalents, where a density costs ``price`` gradients.
+
+        >>> Counts(gradients=100, densities=40).cost(0.25)
+        110.0
+        """
+        return self.gradients + price * self.densities
+
 
 NOWHERE = (float("inf"), float("-inf"))
 """Lowest and highest lam of nothing."""

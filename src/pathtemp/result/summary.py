@@ -206,8 +206,11 @@ def _count(value: float) -> str:
 
 
 def _effort(fit: Fit) -> str:
-    """A word on the effort where it was not the full one."""
-    return "   (light effort)" if getattr(fit.settings, "effort", "") == "light" else ""
+    """A word on the effort where it was not the full one, and what a density costs in a budget."""
+    price = getattr(fit.settings, "density_price", None)
+    words = ["light effort"] if getattr(fit.settings, "effort", "") == "light" else []
+    words += [] if price is None else [f"a density costs {price:g} gradients"]
+    return f"   ({', '.join(words)})" if words else ""
 
 
 def _rejections(diagnostics: Diagnostics) -> str:

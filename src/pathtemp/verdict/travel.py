@@ -20,11 +20,13 @@ BINS = 20
     holds="the run was not interrupted (only there where it was)",
     advice="`fit.extend(...)`, or `pt.resume` on its checkpoint",
 )
-def check_finished(spent: float, ways: Sequence[str], *, limit: float = float("inf")) -> Check:
-    """The run was interrupted after so many gradient evaluations; ``ways`` are those to go on."""
+def check_finished(
+    spent: float, ways: Sequence[str], *, limit: float = float("inf"), unit: str = "gradient evaluations"
+) -> Check:
+    """The run was interrupted after it had spent so much, in words of ``unit``; ``ways`` are those to go on."""
     of = f" of at most {limit:,.0f}" if limit < float("inf") else ""
     again = f"go on with {', or '.join(ways)}" if ways else "run it again, with checkpoint= to be able to go on"
-    message = f"The run was interrupted after {spent:,} gradient evaluations{of}; {again}."
+    message = f"The run was interrupted after {spent:,} {unit}{of}; {again}."
     return judged("finished", spent, limit, False, message)
 
 
@@ -189,7 +191,7 @@ def _named(chains: IntArray) -> str:
     "acceptance",
     question="Were enough moves accepted everywhere on the path?",
     holds="HMC accepts a share of {limit:g} or more at every position of the path",
-    advice="`settings.acceptance` nearer to 1, or reparametrise",
+    advice="`settings.acceptance` nearer to 1, reparametrise, or `pt.divide_and_conquer` along the scale of a funnel",
     lasts=True,
 )
 def check_acceptance(acceptance: FloatArray, weight: FloatArray, lam: FloatArray, *, limit: float = 0.3) -> Check:
@@ -201,7 +203,8 @@ def check_acceptance(acceptance: FloatArray, weight: FloatArray, lam: FloatArray
     value = float(acceptance[worst])
     message = (
         f"HMC accepts only {100 * value:.0f}% of its moves near lam = {lam[worst]:.3g}: the density is rougher there "
-        "than the step size; run with settings.acceptance nearer 1, or reparametrise."
+        "than the step size; run with settings.acceptance nearer 1, reparametrise, or, if a scale makes it a funnel, "
+        "sample along that scale: pt.divide_and_conquer(model, margin=...)."
     )
     return judged("acceptance", value, limit, value >= limit, message)
 

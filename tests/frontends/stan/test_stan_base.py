@@ -87,7 +87,7 @@ def test_the_simplex_of_later_versions_of_stan() -> None:
     np.testing.assert_allclose(LogRatioSimplex().inv(jnp.asarray(shares)), u[:4].reshape(2, 2), atol=1e-12)
     expected = dist.Normal(0, 1).log_prob(0.5) + dist.Dirichlet(alpha).log_prob(shares).sum()
     for k in range(2):  # the Jacobian of the first two shares
-        jacobian = jax.jacobian(lambda x: LogRatioSimplex()(x)[:2])(jnp.asarray(u[2 * k : 2 * k + 2]))
+        jacobian = jax.jit(jax.jacobian(lambda x: LogRatioSimplex()(x)[:2]))(jnp.asarray(u[2 * k : 2 * k + 2]))
         expected += np.log(abs(np.linalg.det(jacobian)))
     assert log_prob(jnp.asarray(u)) == pytest.approx(float(expected), rel=1e-9)
     assert sample is not None
@@ -154,13 +154,15 @@ def test_a_base_by_name_has_the_jacobian_of_a_scale() -> None:
 
 
 def test_a_base_by_name_names_every_parameter_with_its_support() -> None:
-    with pytest.raises(InputError, match=r"no distribution for \['tau'\]"):
+    with pytest.raises(InputError, match="no distribution for 'tau'"):
         load("eight_schools", base={name: BY_NAME[name] for name in ("theta", "mu")})
-    with pytest.raises(InputError, match=r"names \['wrong'\]"):
+    with pytest.raises(InputError, match="names 'wrong', which is no parameter"):
         load("eight_schools", base=BY_NAME | {"wrong": dist.Normal(0.0, 1.0)})
     with pytest.raises(InputError, match="the distribution of 'tau' has not the shape"):
         load("eight_schools", base=BY_NAME | {"tau": dist.Normal(0.0, 1.0)})
-    with pytest.raises(InputError, match=r"'theta' has not the shape \(8,\)"):
+    with pytest.raises(
+        InputError, match=r"'theta' has the shape \(7,\), and eight_schools.stan, line \d+ declares \(8,\)"
+    ):
         load("eight_schools", base=BY_NAME | {"theta": dist.Normal(np.zeros(7), 1.0)})
 
 

@@ -106,10 +106,13 @@ def test_the_line_is_shown_with_a_mark_under_the_column(tmp_path: Path) -> None:
         ),
         ({"J": 8.5, "y": np.zeros(8), "sigma": np.ones(8)}, "line 2: the data variable 'J' must be an integer"),
         ({"J": 8, "y": "many", "sigma": np.ones(8)}, "line 3: the data variable 'y' must be a 1-dimensional array"),
-        ({"J": 8, "y": np.zeros(8), "sigma": -np.ones(8)}, "'eight_schools.stan', line 4"),
+        (
+            {"J": 8, "y": np.zeros(8), "sigma": -np.ones(8)},
+            "eight_schools.stan, line 4: the data variable 'sigma' must be at least 0, and sigma[1] is -1",
+        ),
         (
             {"J": -1, "y": [], "sigma": []},
-            "eight_schools.stan, line 3: the data variable 'y' cannot have the size J = -1",
+            "eight_schools.stan, line 2: the data variable 'J' must be at least 0, and is -1",
         ),
         (
             {"J": 8, "y": np.zeros(7), "sigma": np.ones(8)},

@@ -24,13 +24,13 @@ from pathtemp.testing.calibration import assert_close
 
 DOCS = Path(__file__).parents[3] / "docs"
 BUDGETS = {
-    "eight_schools_centered": 100_000,
-    "horseshoe": 60_000,
-    "label_switching": 100_000,
-    "lda_small": 60_000,
-    "logit_probit": 40_000,
+    "eight_schools_centered": 300_000,
+    "horseshoe": 180_000,
+    "label_switching": 300_000,
+    "lda_small": 180_000,
+    "logit_probit": 120_000,
 }
-"""Gradient evaluations: enough to see that a program runs, not always enough to converge."""
+"""Gradient equivalents: enough to see that a program runs, not always enough to converge."""
 
 
 def test_the_gallery_is_complete() -> None:

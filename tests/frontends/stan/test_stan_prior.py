@@ -130,7 +130,7 @@ EVIDENCES["eight schools, non-centred"] = (
 def test_log_z_is_the_evidence_of_an_ordinary_program(name: str) -> None:
     program, data, truth = EVIDENCES[name]
     model = from_stan(program, data=data)
-    fits = [pt.temper(model, seed=seed, budget=40_000, progress=False) for seed in range(10)]
+    fits = [pt.temper(model, seed=seed, budget=120_000, progress=False) for seed in range(10)]
     values, errors = np.array([fit.log_marginal_likelihood for fit in fits]).T
     assert_scores((values - truth) / errors)
     assert np.all(errors < LARGEST_SE)
@@ -201,7 +201,7 @@ def test_log_z_from_the_proper_part_is_that_of_the_kernel() -> None:
     truth = integral(model.log_target, np.linspace(-15.0, 15.0, 181))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        fits = [pt.temper(model, seed=seed, budget=60_000, progress=False) for seed in range(6)]
+        fits = [pt.temper(model, seed=seed, budget=180_000, progress=False) for seed in range(6)]
     values, errors = np.array([fit.log_constant for fit in fits]).T
     assert_scores((values - truth) / errors)
     assert np.all(errors < LARGEST_SE)

@@ -37,7 +37,7 @@ def assert_log_z(fit: Fit, truth: float) -> None:
 def test_a_base_that_was_found_gives_the_same_log_z_and_is_kept_with_a_checkpoint(tmp_path: Path) -> None:
     model, place = load("cauchy", base="auto"), tmp_path / "run.nc"
     with pytest.warns(UserWarning, match=r"within about 100 of the origin found 2 modes, .* a mode far outside"):
-        fit = run(model, budget=60_000, checkpoint=place)
+        fit = run(model, budget=180_000, checkpoint=place)
     assert_log_z(fit, -8.052885)
     assert fit.exact_base
     assert float(abs(fit.base["theta"]).quantile(0.5)) > 10.0  # wider than the modes, at -10 and 10
@@ -101,7 +101,7 @@ alternative model { x ~ normal(0, 2); }
 """
     model = from_stan(text)
     with caplog.at_level(logging.WARNING, logger="pathtemp.stan"):
-        fit = run(model, budget=60_000)
+        fit = run(model, budget=180_000)
     assert_log_z(fit, float(norm.logcdf(1.0) - norm.logcdf(1.5)))  # of what both densities have left
     assert float(fit.posterior["x"].max()) <= 3
     assert model.log_target.rejections > 0  # type: ignore[attr-defined]

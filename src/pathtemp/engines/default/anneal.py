@@ -70,13 +70,13 @@ class MovesShape:
     batch: int | None
     devices: int = 1
 
-    def dearest(self, particles: int) -> int:
-        """Gradient evaluations that the moves of one level cost at most.
+    def dearest(self, particles: int, price: float = 0.0) -> float:
+        """Gradient equivalents that the moves of one level cost at most, where a density costs ``price``.
 
         >>> MovesShape(moves=3, leapfrogs=4, acceptance=0.8, batch=None).dearest(64)
-        768
+        768.0
         """
-        return self.moves * self.leapfrogs * particles
+        return self.moves * (self.leapfrogs + price) * particles
 
 
 def make_moves(path: GeometricPath, shape: MovesShape) -> Callable[..., Any]:
@@ -221,19 +221,20 @@ def equilibrate(
     seed: int,
     shape: MovesShape,
     most_gradients: float = np.inf,
+    price: float = 0.0,
     late: Callable[[], bool] = lambda: False,
     calls: int = 60,
 ) -> tuple[FloatArray, FloatArray, float, Counts]:
     """Bring particles to the base by HMC at lam = 0, where the base is only a density.
 
     Returns theta, energies, the R-hat of the second half over particles, and what it cost: ``calls`` times the moves of
-    ``shape``, or as many as ``most_gradients`` pay for until it is ``late``, and one at least. R-hat is NaN where those
-    are too few to say.
+    ``shape``, or as many as ``most_gradients`` pay for until it is ``late``, and one at least; a density costs
+    ``price`` gradients. R-hat is NaN where those are too few to say.
     """
     log_step, spent = on_device(np.log(0.3)), Counts()
     kept: list[FloatArray] = []
     for call in range(calls):
-        if kept and (spent.gradients + shape.dearest(len(theta)) > most_gradients or late()):
+        if kept and (spent.cost(price) + shape.dearest(len(theta), price) > most_gradients or late()):
             break
         chart = chart_of(theta, full=full)
         new, new_energies, log_step, steps, _ = moves(
@@ -287,13 +288,14 @@ def anneal(
     most_gradients: float,
     on_level: Callable[[float, int], None],
     shape: MovesShape,
+    price: float = 0.0,
     late: Callable[[], bool] = lambda: False,
 ) -> tuple[list[Level], Counts]:
     """Carry particles from lam = 0 to lam = 1; returns the levels (the base first) and what they cost.
 
     ``start`` are particles (n, dim) of the base and their energies (n, 2). It stops early, short of lam = 1, where
-    ``most_gradients`` do not pay for another level, or it is ``late``; the last one then says how far it came. One
-    level above the base is always made.
+    ``most_gradients`` do not pay for another level, a density at ``price`` gradients, or it is ``late``; the last one
+    then says how far it came. One level above the base is always made.
     """
     rng, (theta, energies) = seeds.rng(Stream.ANNEAL, seed), start
     count, dim = theta.shape
@@ -302,7 +304,7 @@ def anneal(
     levels = [Level(0.0, theta, energies, host_delta(energies), in_theta, 1.0)]
     spent = Counts()
     while levels[-1].lam < 1.0 and len(levels) < MAX_LEVELS:
-        if len(levels) > 1 and (spent.gradients + shape.dearest(count) > most_gradients or late()):
+        if len(levels) > 1 and (spent.cost(price) + shape.dearest(count, price) > most_gradients or late()):
             break
         last = levels[-1]
         lam = next_lam(last.delta, last.lam, ess)

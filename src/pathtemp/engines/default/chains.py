@@ -162,36 +162,26 @@ class Chains:
         on_level: Callable[[float, int], None],
         *,
         at_base: float = np.inf,
-        limit: float = np.inf,
+        room: float = np.inf,
+        price: float = 0.0,
         late: Callable[[], bool] = lambda: False,
     ) -> None:
-        """The annealing pass and the first fit of everything.
+        """The annealing pass, until it is ``late`` at most, and the first fit of everything.
 
-        ``at_base`` bounds what it may cost to come to a base that is only a density, ``limit`` all that the chains have
-        spent when the pass ends. It ends as well once it is ``late``.
+        ``at_base`` bounds coming to a base that is only a density, ``room`` both, in gradients; a density has a price.
         """
         settings, (theta, energies) = self.settings, self._start
         leapfrogs = max(4, self.leapfrogs)
         shape = MovesShape(settings.anneal_moves, leapfrogs, settings.acceptance, settings.batch, self.devices)
         moves = self._compiled_moves(shape)
         begin = time.perf_counter()
+        how: dict[str, Any] = {"full": self.full, "seed": self.seed, "shape": shape, "price": price, "late": late}
         if self.model.sample_base is None:
-            most = min(at_base, limit - self.counts.gradients)
-            theta, energies, self.base_rhat, spent = equilibrate(
-                moves, theta, energies, full=self.full, seed=self.seed, shape=shape, most_gradients=most, late=late
-            )
-            self.counts = self.counts + spent
-        levels, spent = anneal(
-            moves,
-            (theta, energies),
-            full=self.full,
-            ess=settings.anneal_ess,
-            seed=self.seed,
-            most_gradients=min(most_gradients, limit - self.counts.gradients),
-            on_level=on_level,
-            shape=shape,
-            late=late,
-        )
+            most = min(at_base, room)
+            theta, energies, self.base_rhat, spent = equilibrate(moves, theta, energies, most_gradients=most, **how)
+            self.counts, room = self.counts + spent, room - spent.cost(price)
+        most, ess = min(most_gradients, room), settings.anneal_ess
+        levels, spent = anneal(moves, (theta, energies), ess=ess, most_gradients=most, on_level=on_level, **how)
         self.counts = self.counts + spent
         self._start_from(levels)
         self.seconds["anneal"] += time.perf_counter() - begin
@@ -279,6 +269,11 @@ class Chains:
     def round_gradients(self) -> float:
         """Gradient evaluations that a round costs on average."""
         return self.settings.round_gradients_in(self.model.dim)
+
+    @property
+    def round_densities(self) -> float:
+        """Density evaluations of a round, with the lattice."""
+        return self.settings.round_densities
 
     def adapt_steps(self, record: Record) -> None:
         """Move the step sizes towards the target acceptance, those of all legs of a mixture alike."""

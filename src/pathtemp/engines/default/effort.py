@@ -1,4 +1,4 @@
-"""How much a run spends beside its gradients: less where a density is dear."""
+"""How much a run spends beside its gradients, less where a density is dear; and what a density costs in a budget."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ import numpy as np
 
 from pathtemp._types import FloatArray
 from pathtemp.model.evaluate import BLOCK, values_of
+from pathtemp.model.price import DEAR, density_price, lowest_price
+from pathtemp.modes.local import gradients_at
 from pathtemp.paths.geometric import GeometricPath
-from pathtemp.settings import Settings
+from pathtemp.settings import USUAL_PRICE, Settings
 
-DEAR, CHEAP = 2e-4, 8e-6
-"""Seconds of one evaluation of base and target from which the effort is light, and up to which it is thorough."""
+CHEAP = 8e-6
+"""Seconds of one evaluation of base and target up to which the effort is thorough; from ``DEAR`` on it is light."""
 
 
 @dataclass(frozen=True)
@@ -70,16 +72,46 @@ def is_cheap(settings: Settings) -> bool:
     return settings.effort == "thorough"
 
 
-def effort_for(path: GeometricPath, theta: FloatArray) -> str:
+def settled_effort(settings: Settings, path: GeometricPath, theta: FloatArray) -> Settings:
+    """The settings with effort and price of a density decided: "auto" becomes what suits a density at ``theta``.
+
+    Where an effort is given nothing is timed, and the price is the usual one unless it is given too.
+
+    >>> import jax.numpy as jnp
+    >>> path = GeometricPath(lambda x: -0.5 * jnp.sum(x**2), lambda x: -jnp.sum(x**2))
+    >>> settled = settled_effort(Settings(effort="full"), path, np.zeros((1, 2)))
+    >>> settled.effort, settled.density_price
+    ('full', 0.25)
+    """
+    effort: str = settings.effort
+    price = settings.density_price
+    block = np.resize(theta, (BLOCK, theta.shape[1]))
+    if effort == "auto":
+        effort = effort_for(path, block)
+        price = _price(path, block) if price is None and effort == "light" else price
+    price = USUAL_PRICE if price is None else price
+    return settings.replace(effort=effort, density_price=price, **({"orbit": LIGHT_ORBIT} if effort == "light" else {}))
+
+
+def cheapest(settings: Settings) -> Settings:
+    """The settings as they are where a timing shows the densities of a round as cheap as can be.
+
+    >>> cheapest(Settings()).round_cost_in(1), cheapest(Settings(effort="full")).round_cost_in(1)
+    (2304.0, 6144.0)
+    """
+    orbit = LIGHT_ORBIT if settings.effort in ("auto", "light") else settings.orbit
+    return settings.replace(orbit=orbit, density_price=lowest_price(settings))
+
+
+def effort_for(path: GeometricPath, block: FloatArray) -> str:
     """The effort for the price of one evaluation of base and target, of many at once.
 
     The quickest of a few timings counts: a busy machine makes a cheap density seem dear, and never the other way round.
     """
-    block = np.resize(theta, (BLOCK, theta.shape[1]))
     values_of(path, block)
     price = np.inf
     for _ in range(TIMINGS):
-        price = min(price, _seconds(path, block) / BLOCK)
+        price = min(price, _seconds(path, block) / len(block))
         if price <= CHEAP or price > CERTAIN * DEAR:
             break
     return "light" if price > DEAR else "thorough" if price <= CHEAP else "full"
@@ -92,13 +124,7 @@ def _seconds(path: GeometricPath, block: FloatArray) -> float:
     return time.perf_counter() - begin
 
 
-def settled_effort(settings: Settings, path: GeometricPath, theta: FloatArray) -> Settings:
-    """The settings with an effort that is decided: "auto" becomes what suits the price of a density at ``theta``.
-
-    >>> import jax.numpy as jnp
-    >>> path = GeometricPath(lambda x: -0.5 * jnp.sum(x**2), lambda x: -jnp.sum(x**2))
-    >>> settled_effort(Settings(effort="full"), path, np.zeros((1, 2))).effort
-    'full'
-    """
-    effort = effort_for(path, theta) if settings.effort == "auto" else settings.effort
-    return settings.replace(effort=effort, **({"orbit": LIGHT_ORBIT} if effort == "light" else {}))
+def _price(path: GeometricPath, block: FloatArray) -> float:
+    """Gradients that a density of the target costs; where both ends are one function it is evaluated once."""
+    target = GeometricPath(path.log_target, path.log_target)
+    return density_price(lambda: values_of(target, block), lambda: gradients_at(path.log_target, block))

@@ -17,8 +17,9 @@ from pathtemp.engines.default.chains import Chains
 from pathtemp.engines.default.effort import work_of
 from pathtemp.engines.default.learner import Pool, along_path, from_record
 from pathtemp.engines.default.modes import ModeSearch
+from pathtemp.engines.default.plan import TemperPlan
 from pathtemp.engines.default.trace import KHAT_POINTS, Trace
-from pathtemp.engines.default.verdict import Frozen, Seen, early_targets, frozen_of, judge
+from pathtemp.engines.default.verdict import Frozen, Seen, early_targets, frozen_of, judge, verdict_densities
 from pathtemp.engines.protocol import ChainsEngine, Host, Line, Schedule
 from pathtemp.errors import InputError
 from pathtemp.estimators.tours import TargetVisits, TripCounter
@@ -33,7 +34,6 @@ from pathtemp.result.curve import LogZ, unknown
 from pathtemp.result.fit import Fit
 from pathtemp.result.run import RoundRecord, Run
 from pathtemp.seeds import seed_word
-from pathtemp.settings import Settings
 from pathtemp.verdict.draws import FEW_DRAWS
 from pathtemp.verdict.registry import more_rounds_would_help
 from pathtemp.verdict.travel import BINS
@@ -71,31 +71,6 @@ MOST_ROUNDS = 100
 
 Start = tuple[FloatArray, FloatArray]
 """Starts theta (chains, dim) and their energies (chains, 2)."""
-
-
-@storable
-@dataclass(frozen=True)
-class TemperPlan:
-    """A run of the default engine as it was asked for.
-
-    Parameters
-    ----------
-    seed, settings
-        As the user gave them.
-    draws, must_draw
-        Target draws kept for each chain, and whether that many are wanted.
-    budget
-        Gradient evaluations, None for a run that stops by itself.
-    search
-        Whether to look for separated modes.
-    """
-
-    seed: int
-    settings: Settings
-    draws: int
-    must_draw: bool
-    budget: float | None
-    search: bool
 
 
 @storable
@@ -145,6 +120,7 @@ class TemperEngine(ChainsEngine):
         self, model: Model, plan: TemperPlan, start: Start, *, hints: FloatArray | None = None, about: str = ""
     ) -> None:
         self._model, self._plan, self.start = model, plan, start
+        self.density_price = plan.settings.price
         self.chains = self.chains_of(model, start)
         self.modes = ModeSearch(model, start[0], plan, hints=hints, about=about) if plan.search else None
         self.free = 0
@@ -165,7 +141,8 @@ class TemperEngine(ChainsEngine):
 
     def schedule(self, budget: float | None) -> Schedule:
         """How far a run goes: all of a budget, or until everything is there."""
-        settings, one = self._plan.settings, self.round_gradients
+        settings, price = self._plan.settings, 0.0 if budget is None else self.density_price
+        one = self.round_gradients + price * self.round_densities
         most = MOST_GRADIENTS if budget is None else budget
         planned = min(most, MOST_ROUNDS * one) if budget is None else most
         return Schedule(
@@ -174,16 +151,22 @@ class TemperEngine(ChainsEngine):
             adapt_least=work_of(settings).rounds * one if budget is None else settings.adapt_least * most,
             adapt_most=min(settings.adapt_share * planned, planned - 2 * one),
             until_done=budget is None,
+            price=price,
         )
 
     @property
-    def charged(self) -> float:
-        """Gradient evaluations so far, without those of a search that nothing bounds but the price of a density."""
-        return float(self.counts.gradients - self.free)
+    def gradient_share(self) -> float:
+        """Share of what rounds cost that is gradients."""
+        return self.round_gradients / self.round_cost
 
-    def before_rounds(self, host: Host) -> float:
-        """Gradient evaluations that may be spent in all before the first round."""
-        return self.free + host.schedule.planned - KEPT_BACK * self.round_gradients
+    @property
+    def charged(self) -> float:
+        """Gradient equivalents so far, without those of a search that only the price of a density bounds."""
+        return self.counts.cost(self.price) - self.free
+
+    def room_before_rounds(self, host: Host) -> float:
+        """Gradient equivalents that may still be spent before the first round."""
+        return host.schedule.planned - KEPT_BACK * self.round_cost - self.charged
 
     def prepare(self, host: Host) -> None:
         """The annealing pass; the search for modes and the choice of the base, where modes are looked for."""
@@ -191,7 +174,7 @@ class TemperEngine(ChainsEngine):
             self.anneal(host)
         else:
             self.modes.prepare(self, host)
-        share = PINNED_SHARE * host.schedule.planned / self.round_gradients
+        share = PINNED_SHARE * host.schedule.planned / self.round_cost
         self.adaptation = Adaptation(int(share) if bool(self.chains.parameters.pinned) else 0)
 
     def anneal(self, host: Host, *, kept_back: float = 0.0) -> None:
@@ -201,7 +184,8 @@ class TemperEngine(ChainsEngine):
             ANNEAL_SHARE * host.schedule.planned,
             host.progress.anneal,
             at_base=BASE_SHARE * host.schedule.planned,
-            limit=self.before_rounds(host) - kept_back,
+            room=self.room_before_rounds(host) - kept_back,
+            price=self.price,
             late=lambda: host.late(ANNEAL_SECONDS),
         )
         host.note(self.line("anneal"))
@@ -284,11 +268,15 @@ class TemperEngine(ChainsEngine):
         )
         if not (enough and _asks(self.trace.rounds)):
             return False
-        return good_enough(self.outcome(()), few=chains.draws * settings.chains < FEW_DRAWS)
+        found = self.outcome(())
+        chains.counts = found.counts
+        return good_enough(found, few=chains.draws * settings.chains < FEW_DRAWS)
 
     def kept_back(self, left: float) -> float:
-        """Gradient evaluations for the last look at the target draws."""
-        return 0.0 if self.modes is None else self.modes.kept_back(self, left)
+        """Gradient equivalents for the last look at the target draws, and for the densities of the verdict."""
+        early = 0 if self.early_targets is None else len(self.early_targets)
+        verdict = self.price * verdict_densities(self.chains, early, rounds=left / self.round_cost)
+        return verdict + (0.0 if self.modes is None else self.modes.kept_back(self, left - verdict))
 
     def finish(self, host: Host, room: float) -> bool:
         """Look for modes among the target draws, once for the rounds there are."""
@@ -302,7 +290,7 @@ class TemperEngine(ChainsEngine):
         """Larger buffers; the round is compiled once more for them."""
         self.chains.enlarge(draws)
         visits = (1.0 - TARGET_START) * self._plan.settings.iterations
-        per_draw = int(self.chains.state.target.stride) * self.round_gradients / visits
+        per_draw = int(self.chains.state.target.stride) * self.round_cost / visits
         return 4 * per_draw * self.chains.draws
 
     def best_curve(self) -> LogZ:

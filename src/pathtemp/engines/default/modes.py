@@ -12,6 +12,7 @@ import numpy as np
 from pathtemp._types import FloatArray, IntArray
 from pathtemp.engines.default.chains import Chains
 from pathtemp.engines.default.effort import THOROUGH, work_of
+from pathtemp.engines.default.look import AFTERWARDS, LOOK_DRAWS, LOOK_SLOPES, look_cost
 from pathtemp.engines.default.verdict import Frozen, target_draws
 from pathtemp.engines.protocol import Host
 from pathtemp.io.persistent import persistent
@@ -33,7 +34,8 @@ from pathtemp.verdict import modes as gates
 from pathtemp.verdict.draws import check_rhat
 
 if TYPE_CHECKING:
-    from pathtemp.engines.default.engine import TemperEngine, TemperPlan
+    from pathtemp.engines.default.engine import TemperEngine
+    from pathtemp.engines.default.plan import TemperPlan
 
 SEARCH_SHARE = 0.1
 """Share of the budget for the search after the annealing pass."""
@@ -47,6 +49,9 @@ MOST_FREE = 1_500_000
 LEAST_SEARCH = 4 * LANES * CHUNK
 """Gradient evaluations of that search at least, enough for a few dozen starts."""
 
+SCAN_SHARE, POWER_SHARE, LAWS_SHARE = 0.1, 0.05, 0.15
+"""Shares of the budget for the densities of the scan, of stating its power, and of local laws and their parts."""
+
 SEARCH_SECONDS = 0.2
 """Share of the seconds of a run, where it has a limit, for that search."""
 
@@ -54,16 +59,10 @@ MOST_SCANNED = 8_000_000
 """Numbers in the base draws that are scanned at once (64 MB)."""
 
 NO_SCAN = 5_000
-"""Gradient evaluations of a budget that buy no scan; each of the others buys one draw."""
+"""Gradient evaluations of a run without a budget that buy no scan; each of the others buys one draw."""
 
-LOOK_SHARE = 0.01
-"""Share of the budget for each look at target draws; there is none where that does not pay for a first step."""
-
-LEAST_LOOK = 4 * LANES * CHUNK
-"""Gradient evaluations of a look at least, enough for most ascents to arrive."""
-
-LOOK_SLOPES = 0.25
-"""Share of the gradient evaluations of a look that go to the draws themselves."""
+FURTHER = 1.25
+"""Points of a scan for each draw of the base in it: some lie further out."""
 
 MOST_OF_PART = 0.2
 """Largest share of what is left of a run for the look at its end."""
@@ -137,19 +136,20 @@ class ModeSearch:
         model, planned = self._model, host.schedule.planned
         lam, theta = engine.chains.pool.lam_theta()
         most = SEARCH_SHARE * planned if self._budget is not None else min(SEARCH_SHARE * planned, MOST_SEARCH)
-        price = max(engine.seconds["anneal"], 1e-9) / max(engine.counts.gradients, 1)
-        most = max(min(most, SEARCH_SECONDS * host.max_seconds / price), LEAST_SEARCH)
-        self._search.room = engine.before_rounds(host) - engine.counts.gradients
+        pace = max(engine.seconds["anneal"], 1e-9) / max(engine.counts.gradients, 1)
+        most = max(min(most, SEARCH_SECONDS * host.max_seconds / pace), LEAST_SEARCH)
+        self._search.room, self._search.price = engine.room_before_rounds(host), engine.price
         draws = (
             base_stream(model.sample_base, self._seed)
             if model.sample_base is not None
             else _again(theta[lam <= 0], self._rng)
         )
         work = work_of(engine.chains.settings)
-        scan = int(np.clip(planned - NO_SCAN, 1024, min(work.scan, MOST_SCANNED // model.dim)))
+        bought = SCAN_SHARE * planned / (FURTHER * engine.price) if engine.price else max(planned - NO_SCAN, 1024)
+        scan = int(min(bought, work.scan, MOST_SCANNED // model.dim))
         if model.sample_base is None or model.dim > DENSE_DIM:
             scan = 0
-        free = self._budget is None and scan > 0 and MOST_FREE * price <= SEARCH_SECONDS * host.max_seconds
+        free = self._budget is None and scan > 0 and MOST_FREE * pace <= SEARCH_SECONDS * host.max_seconds
         if free:
             self._search.room = MOST_FREE
         limits = Limits(
@@ -159,6 +159,7 @@ class ModeSearch:
             starts=work.starts if free else 0,
             colder=free and work is THOROUGH,
             held=work.held if free else min(work.held, BUDGETED),
+            power=POWER_SHARE * planned / engine.price if engine.price else np.inf,
         )
         self._search.climb(self.hints, found_by="given", random=False, most_gradients=most)
 
@@ -169,23 +170,31 @@ class ModeSearch:
 
         find_modes(self._search, draws, (lam, theta), limits, rng=self._rng, after_first=after_first)
         engine.free += max(self._search.counts.gradients - int(most), 0) if free else 0
-        self._pay(engine, host)
+        self._note(engine, host)
 
-    def _pay(self, engine: TemperEngine, host: Host) -> None:
+    def _pay(self, engine: TemperEngine) -> None:
         """Count what the search has spent."""
         spent, self._search.counts = self._search.counts, Counts()
         engine.chains.counts = engine.chains.counts + spent
+
+    def _note(self, engine: TemperEngine, host: Host) -> None:
+        """Count what the search has spent, and say so."""
+        self._pay(engine)
         host.note(engine.line("modes"))
 
     def _choose(self, engine: TemperEngine, host: Host) -> None:
         """Choose the base by the length of the path; the chosen path is annealed when this returns."""
         with host.timed("search"):
+            self._search.price = engine.price
+            self._search.room = min(engine.room_before_rounds(host), LAWS_SHARE * host.schedule.planned)
             self._search.refine()
             self._known = len(self._search.modes)
             self._why = choose.why_not(self._model, self._search, self._user_path, self._user_end)
-            if self._why:
-                return
-            self._search.divide()
+            if not self._why:
+                self._search.divide()
+            self._pay(engine)
+        if self._why:
+            return
         old = engine.chains
         engine.chains = self._on_mixture(engine)
         engine.anneal(host)
@@ -205,6 +214,7 @@ class ModeSearch:
         assert model.sample_base is not None
         theta = exact_draws(model.sample_base, seed=self._seed, stream=Draws.STARTS, count=old.settings.chains)
         energies = energies_of(GeometricPath(model.log_base, model.log_target), theta)
+        old.counts = old.counts + Counts(0, len(theta))
         return _go_on_counting(old, engine.chains_of(model, (theta, energies)))
 
     def met_new_mode(self, engine: TemperEngine, record: Record, host: Host) -> bool:
@@ -212,9 +222,8 @@ class ModeSearch:
         self._rounds += 1
         if self._restarts == MOST_RESTARTS or self._rounds not in LOOK_AT:
             return False
-        left = engine.before_rounds(host) - engine.counts.gradients
-        again = ROUNDS_AFTER * engine.round_gradients + max(host.spent_on("anneal"))
-        cost = self._look_cost(host.schedule.planned)
+        left, again = engine.room_before_rounds(host), self._again_cost(engine, host)
+        cost = self._look_cost(host.schedule.planned, engine.price)
         if left < cost + again:
             return False
         theta = np.asarray(record.theta)[np.asarray(record.theta_lam) >= 1.0]
@@ -227,13 +236,12 @@ class ModeSearch:
         Nothing is done where there is no room to begin again: the verdict of all islands names what this one lacks.
         """
         search = self._search
-        left = engine.before_rounds(host) - engine.counts.gradients
-        again = ROUNDS_AFTER * engine.round_gradients + max(host.spent_on("anneal"))
+        left, again = engine.room_before_rounds(host), self._again_cost(engine, host)
         if search.without_list or self._restarts == MOST_RESTARTS or left < again + LANES * CHUNK:
             return False
-        search.room = left - again
+        search.room, search.price = left - again, engine.price
         new = search.climb(theta, found_by="island", random=False, most_gradients=search.room)
-        self._pay(engine, host)
+        self._note(engine, host)
         return bool(np.any(search.shares()[new] >= gates.MATTERS))
 
     @classmethod
@@ -251,14 +259,18 @@ class ModeSearch:
         whole._why = "; ".join(f"{counts[kind]} islands: {why}" for kind, why in reasons.items())
         return whole
 
-    def _look_cost(self, planned: float) -> float:
-        """Gradient evaluations that a look may cost in a run of so many."""
-        share = LOOK_SHARE * (10.0 * MOST_SEARCH if self._budget is None else planned)
-        return 0.0 if share < LANES * CHUNK else max(share, LEAST_LOOK)
+    def _again_cost(self, engine: TemperEngine, host: Host) -> float:
+        """Gradient equivalents that it takes to begin again: an annealing pass, and a few rounds."""
+        # Its moves have two gradients and more for each density.
+        return ROUNDS_AFTER * engine.round_cost + (1.0 + 0.5 * engine.price) * max(host.spent_on("anneal"))
+
+    def _look_cost(self, planned: float, price: float) -> float:
+        """Gradient equivalents that a look may cost in a run of so many, where a density has this price."""
+        return look_cost(10.0 * MOST_SEARCH if self._budget is None else planned, price)
 
     def kept_back(self, engine: TemperEngine, left: float) -> float:
-        """Gradient evaluations of the ``left`` ones for the look at the end; none where they are few."""
-        cost = self._look_cost(engine.charged + left)
+        """Gradient equivalents of the ``left`` ones for the look at the end; none where they are few."""
+        cost = self._look_cost(engine.charged + left, engine.price)
         return cost if cost <= MOST_OF_PART * left else 0.0
 
     def look_at_draws(self, engine: TemperEngine, host: Host, room: float) -> bool:
@@ -270,12 +282,13 @@ class ModeSearch:
         if self._looked_at == engine.chains.rounds:
             return False
         self._looked_at = engine.chains.rounds
+        self._search.room, self._search.price = room, engine.price
         with host.timed("search"):
             theta = target_draws(engine.chains).flat
             if len(self._look(theta, room, engine, host)):
                 self._search.refine()
             self._excess = self._search.excess(theta)
-            self._pay(engine, host)
+            self._note(engine, host)
         return True
 
     def found_late(self, engine: TemperEngine, host: Host) -> bool:
@@ -300,13 +313,16 @@ class ModeSearch:
     def _look(self, theta: FloatArray, room: float, engine: TemperEngine, host: Host) -> IntArray:
         """Climb from the target draws (n, dim) that are explained least; returns the numbers of new modes."""
         search = self._search
-        if len(theta) == 0 or search.without_list or room < LANES * CHUNK:
+        if len(theta) == 0 or search.without_list or room < LANES * CHUNK + engine.price * AFTERWARDS:
             return np.zeros(0, np.int64)
-        search.room = room
-        theta = self._rng.permutation(theta)
-        picked = search.least_explained(search.scan(theta, gradients=LOOK_SLOPES * room), BATCH)
-        new = search.climb(theta[picked], found_by="draws", random=False, most_gradients=room)
-        self._pay(engine, host)
+        after = engine.price * AFTERWARDS
+        search.room, search.price = room - after, engine.price
+        theta = self._rng.permutation(theta)[: LOOK_DRAWS if engine.price else None]
+        seen = search.scan(theta, gradients=LOOK_SLOPES * search.room)
+        picked = search.least_explained(seen, BATCH)
+        new = search.climb(seen.theta[picked], found_by="draws", random=False, most_gradients=search.room)
+        search.room += after
+        self._note(engine, host)
         return np.array(new, np.int64)
 
     def added_to(self, run: Run, frozen: Frozen) -> Run:

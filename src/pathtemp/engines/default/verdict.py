@@ -32,6 +32,9 @@ from pathtemp.verdict.diagnostics import AlongPath, Mixing, diagnostics
 RADII = (5.0, 50.0, 500.0)
 """Distances from the middle of the target draws, in standard deviations, at which a tail is looked at."""
 
+TARGET_VISITS = 0.5
+"""Share of the iterations that end at the target, at most: chains are to spend a fifth of their time there."""
+
 MOST_RAYS = 64
 """Coordinates along which it is."""
 
@@ -197,8 +200,10 @@ def judge(frozen: Frozen, history: tuple[RoundRecord, ...]) -> Run:
         travel.check_agreement(first, frozen.second, ("Rao-Blackwell", "MBAR")),
         travel.check_precision(first[1]),
     ]
+    probes = 0
     if not all(check.passed for check in checks):
-        checks = [*_normalisable(frozen, draws.flat), *checks]
+        found = _normalisable(frozen, draws.flat)
+        checks, probes = [*found, *checks], len(found) * probes_in(frozen.model.dim)
     return Run(
         target=draws.theta,
         base=frozen.base_draws((len(draws.theta), max(draws.theta.shape[1], 1))),
@@ -218,7 +223,7 @@ def judge(frozen: Frozen, history: tuple[RoundRecord, ...]) -> Run:
             ends=frozen.ends | {"MBAR": frozen.second},
             rejected=frozen.rejected,
         ),
-        counts=frozen.counts,
+        counts=frozen.counts + Counts(0, len(final) + len(frozen.seen.early_targets) + probes),
         seconds=dict(frozen.seconds),
         stats={"lp": final[:, -1].reshape(draws.chain.shape), "tour": draws.numbered_tours, "walker": draws.chain},
     )
@@ -251,6 +256,19 @@ def _draws_gates(frozen: Frozen, draws: Grouped, final: FloatArray) -> list[Chec
     if frozen.model.sample_base is None:
         checks.append(gates.check_base(frozen.base_rhat))
     return [*checks, *check_met(frozen.rejected)]
+
+
+def verdict_densities(chains: Chains, early: int, *, rounds: float) -> float:
+    """Density evaluations of :func:`judge` after so many frozen rounds, at most, with ``early`` targets."""
+    settings = chains.settings
+    visits = TARGET_VISITS * rounds * settings.chains * settings.iterations
+    draws = chains.draws * settings.chains if chains.must_draw else len(chains.state.target.theta)
+    return min(visits, draws) + early + probes_in(chains.model.dim)
+
+
+def probes_in(dim: int) -> int:
+    """Density evaluations far out that show whether tails fall off, in ``dim`` dimensions."""
+    return 2 * min(dim, MOST_RAYS) * len(RADII)
 
 
 def _normalisable(frozen: Frozen, theta: FloatArray) -> list[Check]:

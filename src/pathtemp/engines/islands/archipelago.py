@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from pathtemp._types import FloatArray
-from pathtemp.engines.default.engine import MOST_GRADIENTS, TemperEngine, TemperPlan, good_enough
+from pathtemp.engines.default.engine import MOST_GRADIENTS, TemperEngine, good_enough
 from pathtemp.engines.default.modes import ModeSearch
+from pathtemp.engines.default.plan import TemperPlan
 from pathtemp.engines.default.verdict import judge
 from pathtemp.engines.driver import SPARE
 from pathtemp.engines.islands.island import Done, Step, Task, driver_of
@@ -94,16 +95,18 @@ class Archipelago:
     def carry_out(self) -> Fit:
         """The fit of all steps."""
         budget = self._begun.plan.budget
-        self._progress.start(int(MOST_GRADIENTS * self._begun.islands if budget is None else budget))
+        # A bar moves by gradients.
+        gradients = 0.0 if budget is None else budget * self._round_gradients / self._round_cost
+        self._progress.start(int(MOST_GRADIENTS * self._begun.islands if budget is None else gradients))
         return self._fit_after(self._all_steps)
 
     def extend(self, *, draws: int | None, budget: float | None) -> Fit:
         """Go on where the islands stopped; the budget is shared."""
         share = None if budget is None else budget / len(self._tasks)
-        least = SPARE * self._round_gradients
+        least = SPARE * self._round_cost
         if share is not None and share < least:
             raise InputError(
-                f"extend: budget must be {least * len(self._tasks):.0f} gradient evaluations at least, one round of "
+                f"extend: budget must be {least * len(self._tasks):.0f} gradient equivalents at least, one round of "
                 f"each island, and is {budget}"
             )
         return self._fit_after(partial(self._more, draws, share))
@@ -111,6 +114,11 @@ class Archipelago:
     @property
     def _round_gradients(self) -> float:
         return self._begun.plan.settings.round_gradients_in(self._model.dim)
+
+    @property
+    def _round_cost(self) -> float:
+        """Gradient equivalents of a round in a budget."""
+        return self._begun.plan.settings.round_cost_in(self._model.dim)
 
     def _all_steps(self) -> bool:
         """Take all islands through all steps; whether none was stopped."""
@@ -120,7 +128,8 @@ class Archipelago:
             budget = min(self._room(task.state) for task in self._tasks if task.state is not None)
             if budget < SPARE * self._round_gradients:
                 break
-            if not self._more(None, budget):
+            # What islands may spend by themselves counts gradients alone.
+            if not self._more(None, budget * self._round_cost / self._round_gradients):
                 return False
         return True
 

@@ -13,12 +13,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pathtemp._types import FloatArray
-from pathtemp.engines.default.engine import TemperEngine, TemperPlan
+from pathtemp.engines.default.engine import TemperEngine
+from pathtemp.engines.default.plan import TemperPlan
 from pathtemp.engines.driver import Driver, Stage
 from pathtemp.engines.interrupts import Interrupts
 from pathtemp.engines.progress import Progress
 from pathtemp.io.persistent import restore, state_of
 from pathtemp.model.inputs import check_model, starts
+from pathtemp.model.meter import metered
 from pathtemp.model.model import Model
 from pathtemp.result.run import Counts
 from pathtemp.seeds import seed_word
@@ -56,7 +58,7 @@ class Task:
     about, spent
         How the base was made if by us, and what that cost.
     draws, budget
-        Of further rounds: more target draws for each chain, or more gradient evaluations.
+        Of further rounds: more target draws for each chain, or more gradient equivalents.
     """
 
     island: int
@@ -122,7 +124,9 @@ def _advanced(driver: Driver, task: Task) -> bool:
 def _begun(model: Model, task: Task, progress: Progress, interrupts: Interrupts | None) -> Driver:
     """The run of an island before its first step."""
     plan = task.plan
-    theta = starts(model, count=plan.settings.chains, seed=seed_word(plan.seed))
-    engine = TemperEngine(model, plan, (theta, check_model(model, theta)), hints=task.modes, about=task.about)
-    engine.chains.counts = task.spent
+    with metered() as meter:
+        theta = starts(model, count=plan.settings.chains, seed=seed_word(plan.seed))
+        start = theta, check_model(model, theta)
+    engine = TemperEngine(model, plan, start, hints=task.modes, about=task.about)
+    engine.chains.counts = task.spent + Counts(meter.gradients, meter.densities)
     return Driver(engine, engine.schedule(plan.budget), model=model, progress=progress, interrupts=interrupts)

@@ -80,10 +80,15 @@ class PaperEngine(Engine):
         """Those of an adaptation so far; NUTS says no more."""
         return self.counts.gradients / max(len(self.traces), 1)
 
+    @property
+    def round_densities(self) -> float:
+        """Those of an adaptation so far, as few as they are."""
+        return self.counts.densities / max(len(self.traces), 1)
+
     def schedule(self, budget: float | None) -> Schedule:
         """Adaptations until k-hat is small, within a budget where there is one."""
-        most = float("inf") if budget is None else budget
-        return Schedule(most=most, adaptations=self._plan.settings.adaptations, freezes=False)
+        most, price = (float("inf"), 0.0) if budget is None else (budget, self.density_price)
+        return Schedule(most=most, adaptations=self._plan.settings.adaptations, freezes=False, price=price)
 
     def prepare(self, host: Host) -> None:
         """Nothing: every adaptation starts anew from the base."""

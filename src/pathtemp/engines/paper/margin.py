@@ -89,10 +89,15 @@ class PaperMarginEngine(Engine):
         """Those of an adaptation so far; NUTS says no more."""
         return self.counts.gradients / max(len(self.rounds), 1)
 
+    @property
+    def round_densities(self) -> float:
+        """Those of an adaptation so far, as few as they are."""
+        return self.counts.densities / max(len(self.rounds), 1)
+
     def schedule(self, budget: float | None) -> Schedule:
         """Adaptations until k-hat is small, within a budget where there is one."""
-        most = float("inf") if budget is None else budget
-        return Schedule(most=most, adaptations=self._settings.adaptations, freezes=False)
+        most, price = (float("inf"), 0.0) if budget is None else (budget, self.density_price)
+        return Schedule(most=most, adaptations=self._settings.adaptations, freezes=False, price=price)
 
     def prepare(self, host: Host) -> None:
         """Nothing: every adaptation starts anew."""

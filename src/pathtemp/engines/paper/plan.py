@@ -21,7 +21,7 @@ class PaperPlan:
         Most draws of the target, and of the base, to hand over per chain; all when None. There may be fewer,
         or none: they are the visits of the chains to lam = 1.
     budget
-        Gradient evaluations that no adaptation may be expected to pass; None for any number.
+        Gradient and density evaluations that no adaptation may be expected to pass; None for any number.
     """
 
     seed: int

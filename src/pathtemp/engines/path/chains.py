@@ -13,7 +13,7 @@ from pathtemp._types import Array, FloatArray, HostArray
 from pathtemp.engines.default.learner import adapt_step, along_path
 from pathtemp.engines.met import Watch
 from pathtemp.engines.path.pool import Pool, Slopes
-from pathtemp.engines.path.search import FEWEST_SEARCH
+from pathtemp.engines.path.search import FEWEST_DENSITIES, FEWEST_SEARCH
 from pathtemp.engines.path.targets import TargetMarginal
 from pathtemp.engines.path.transport import Chart, refine
 from pathtemp.errors import InputError
@@ -21,6 +21,7 @@ from pathtemp.io.persistent import persistent
 from pathtemp.kernels.compilation import compiled_once
 from pathtemp.kernels.path_rounds import PathParameters, PathRecord, PathShape, PathState, make_round
 from pathtemp.kernels.rejected import Rejected
+from pathtemp.model.price import lowest_price
 from pathtemp.paths.function import FunctionPath
 from pathtemp.paths.geometric import as_energies
 from pathtemp.result.run import Counts, Rejections
@@ -133,6 +134,11 @@ class PathChains:
     def round_gradients(self) -> float:
         """Gradient evaluations that a round costs on average."""
         return round_gradients(self.dim, self.settings)
+
+    @property
+    def round_densities(self) -> float:
+        """Density evaluations that a round costs, those of the lattice."""
+        return self.settings.round_densities
 
     def round(self) -> PathRecord:
         """Run one round on the current parameters."""
@@ -276,14 +282,20 @@ def check_settings(settings: Settings) -> None:
         raise InputError(f"settings: {changed[0]} is of pt.temper alone and would change nothing here; leave it out")
 
 
-def check_budget(budget: float, dim: int, settings: Settings) -> None:
-    """Raise where a budget does not suffice for the shortest search and eight rounds, or the settings do not fit."""
+def check_budget(budget: float, dim: int, settings: Settings, *, settled: bool) -> None:
+    """Raise where a budget does not suffice for the shortest search and eight rounds, or the settings do not fit.
+
+    While the price of a density is not ``settled``, a budget is let through where it may be enough.
+    """
     check_settings(settings)
-    least = settings.chains * FEWEST_SEARCH + 8 * round_gradients(dim, settings)
-    if not budget > 0:
-        raise InputError(f"budget: it must be a positive number of gradient evaluations, and is {budget}")
-    if budget < least:
+
+    def least_at(price: float) -> float:
+        search = settings.chains * (FEWEST_SEARCH + price * FEWEST_DENSITIES)
+        return search + 8 * (round_gradients(dim, settings) + price * settings.round_densities)
+
+    least = least_at(settings.price)
+    if budget < (least if settled else least_at(lowest_price(settings))):
         raise InputError(
-            f"budget: {budget:.0f} gradient evaluations are too few for {settings.chains} chains; "
-            f"give {least:.0f} at least, or fewer chains"
+            f"budget: {budget:.0f} gradient equivalents are too few for {settings.chains} chains; "
+            f"give {np.ceil(least):.0f} at least, or fewer chains"
         )

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pathtemp._types import FloatArray
-from pathtemp.engines.path.chains import CELLS, PathChains
+from pathtemp.engines.path.chains import CELLS, PathChains, round_gradients
 from pathtemp.engines.path.trace import PathTrace
 from pathtemp.engines.path.transport import Chart
 from pathtemp.engines.path.widen import edge_noise, wanted_interval
@@ -62,6 +62,7 @@ class PathEngine(ChainsEngine):
 
     def __init__(self, chains: PathChains, *, dim: int, widen: bool, pinned: int = 0) -> None:
         self.chains, self._widen, self._pinned = chains, widen, pinned
+        self.density_price, self._dim = chains.settings.price, dim
         self.trace = PathTrace(chains.settings.chains, dim)
         self.khat = float("nan")
         self.settled = False
@@ -81,14 +82,21 @@ class PathEngine(ChainsEngine):
         settings = self.chains.settings
         longest = max(settings.adapt_share, LONGEST) if self._widen else settings.adapt_share
         least = settings.adapt_least * budget
-        return Schedule(most=budget, planned=budget, adapt_least=least, adapt_most=longest * budget)
+        price = self.density_price
+        return Schedule(most=budget, planned=budget, adapt_least=least, adapt_most=longest * budget, price=price)
+
+    @property
+    def gradient_share(self) -> float:
+        """Share of what rounds cost that is gradients."""
+        gradients = round_gradients(self._dim, self.chains.settings)
+        return gradients / (gradients + self.price * self.round_densities)
 
     def prepare(self, host: Host) -> None:
         """Search, and fit the first transport."""
         host.progress.compile("search")
         found = self.search(host)
         self.chains.begin(found.chart, found.theta, found.lam)
-        self.chains.counts = found.counts
+        self.chains.counts = self.chains.counts + found.counts + Counts(0, len(found.theta))
         self.chains.pin(self._pinned > 0)
 
     def compile(self) -> None:

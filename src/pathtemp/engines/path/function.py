@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import jax
@@ -23,16 +24,18 @@ from pathtemp.engines.protocol import Host
 from pathtemp.errors import InputError
 from pathtemp.kernels.rejected import Rejected, code_of
 from pathtemp.model.blocks import in_blocks
+from pathtemp.model.evaluate import BLOCK
 from pathtemp.model.inputs import check_repeatable
 from pathtemp.model.layout import Layout
 from pathtemp.model.model import Model
-from pathtemp.model.price import timed_again, told_of_waiting
+from pathtemp.model.price import density_price, timed_again, told_of_waiting
 from pathtemp.paths.function import FunctionPath, LogPath
 from pathtemp.paths.links import BASE_END, TARGET_START
 from pathtemp.result.curve import LogZ
 from pathtemp.result.fit import Fit
 from pathtemp.result.run import Counts, PathPoints, RoundRecord, Run
 from pathtemp.seeds import Stream, rng
+from pathtemp.settings import Settings
 
 SEARCH_SHARE = 0.15
 """Share of the budget for the search that comes first, each chain at its own lam."""
@@ -82,6 +85,7 @@ class FunctionEngine(PathEngine):
             self._log_q,
             self._starts,
             gradients=SEARCH_SHARE * host.schedule.planned,
+            price=self.price,
             seed=plan.seed,
             each=(lam,),
             shared=self.chains.args,
@@ -101,6 +105,7 @@ class FunctionEngine(PathEngine):
         with told_of_waiting("log_q"):
             values = self.chains.values(self._starts, lam)
         again = timed_again("log_q", lambda: self.chains.values(self._starts, lam), count=len(lam))
+        self.chains.counts = self.chains.counts + Counts(0, 2 * len(lam))
         check_repeatable("log_q", values, again)
         code = code_of(jnp.asarray(values)[:, None])[:, None]
         met = Rejected(code, jnp.column_stack([self._starts, lam]))
@@ -150,6 +155,22 @@ def _strata(low: float, high: float, chains: int) -> FloatArray:
     """Lam of each chain while it is held: equispaced, in an order that spreads neighbours in the list of starts."""
     order = rng(Stream.TIES).permutation(chains)
     return np.asarray(low + (high - low) * (order + 0.5) / chains)
+
+
+def price_of(
+    log_q: LogPath, args: tuple[Any, ...], settings: Settings, starts: FloatArray, interval: tuple[float, float]
+) -> float:
+    """Gradients that a density costs: as the settings have it, or timed at starts (n, dim) all along the interval."""
+    if settings.density_price is not None or settings.effort != "auto":
+        return settings.price
+    points = np.resize(starts, (BLOCK, starts.shape[1])), _strata(*interval, BLOCK)
+    return density_price(
+        *(partial(in_blocks, make, (log_q,), args, points, block=BLOCK) for make in (_value, _gradient))
+    )
+
+
+def _value(log_q: LogPath) -> Callable[[tuple[Any, ...], Array, Array], tuple[Array]]:
+    return lambda args, theta, lam: (log_q(theta, lam, *args),)
 
 
 def _gradient(log_q: LogPath) -> Callable[[tuple[Any, ...], Array, Array], tuple[Array]]:

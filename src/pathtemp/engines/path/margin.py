@@ -16,7 +16,7 @@ from pathtemp.engines.path.engine import Found, PathEngine
 from pathtemp.engines.path.evidence import log_evidence
 from pathtemp.engines.path.margin_run import MarginRun, margin_fit
 from pathtemp.engines.path.plans import MarginPlan
-from pathtemp.engines.path.probe import mass_beyond
+from pathtemp.engines.path.probe import mass_beyond, probes_of
 from pathtemp.engines.path.search import search
 from pathtemp.engines.path.targets import TargetMarginal
 from pathtemp.engines.path.transport import flat_chart, refine
@@ -91,7 +91,8 @@ class MarginEngine(PathEngine):
         def note(rejected: Rejected, evaluations: int) -> None:
             self.chains.rejected = self.chains.rejected + of_target.met(rejected, None, evaluations)
 
-        found = search(self._model.log_target, self._starts, gradients=gradients, seed=self.chains.seed, note=note)
+        how: dict[str, Any] = {"gradients": gradients, "price": self.price, "seed": self.chains.seed, "note": note}
+        found = search(self._model.log_target, self._starts, **how)
         flat = np.concatenate([found.draws.reshape(-1, self._model.dim), found.last])
         theta, lam, gradient = _split(self._margin, flat)
         usable = np.isfinite(lam) & np.isfinite(gradient).all(axis=1)
@@ -106,6 +107,12 @@ class MarginEngine(PathEngine):
         standing = usable[last]
         begin = np.where(standing, np.arange(len(standing)), np.flatnonzero(standing)[0] if standing.any() else 0)
         return Found(chart, theta[last][begin], lam[last][begin], found.counts + Counts(len(flat), 0))
+
+    def kept_back(self, left: float) -> float:
+        """For the bridge, one density for each draw along the margin, and for the look beyond the interval."""
+        draws = self.price * self.chains.settings.chains * self.chains.settings.iterations
+        beyond = 0 if self._fixed is not None else probes_of(self.chains.settings.chains)
+        return left * draws / (self.round_cost + draws) + draws + self.price * beyond
 
     def _place(self, point: FloatArray) -> Place:
         """Of theta and lam in one array."""

@@ -24,6 +24,11 @@ PLACES = 32
 """Places beyond each end, out to a whole width of the interval."""
 
 
+def probes_of(chains: int) -> int:
+    """Density evaluations of a look beyond both ends."""
+    return 2 * chains * (PLACES + 1)
+
+
 def mass_beyond(chains: PathChains, log_z: FloatArray) -> tuple[float, float, Counts]:
     """Mass along the orbits of the chains continued beyond the ends, relative to that inside; where, and the cost.
 

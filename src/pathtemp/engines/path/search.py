@@ -32,6 +32,9 @@ FEWEST_BURSTS = 4
 FEWEST_SEARCH = FEWEST_BURSTS * ITERATIONS * (LEAPFROGS // 2 + 2)
 """Gradient evaluations of the shortest search, for each chain, those at its draws included."""
 
+FEWEST_DENSITIES = FEWEST_BURSTS * (ITERATIONS + 1)
+"""Its density evaluations."""
+
 LOST = 10.0
 """Log density below the median, beside twice the dimension, at which a chain is given up."""
 
@@ -53,13 +56,14 @@ def search(
     starts: FloatArray,
     *,
     gradients: float,
+    price: float = 0.0,
     seed: int,
     each: tuple[FloatArray, ...] = (),
     shared: tuple[Any, ...] = (),
     give_up: bool = True,
     note: Callable[[Rejected, int], None] | None = None,
 ) -> Found:
-    """Run chains from ``starts`` (chains, dim) for about so many gradient evaluations over all chains.
+    """Run chains from ``starts`` (chains, dim) for about so many ``gradients`` over all chains, a density at ``price``.
 
     ``log_density`` takes a point, one row of each array of ``each`` (rows by chain), and ``shared``. Chains that are
     lost are given up where all chains have the same density (``give_up``). ``note`` is told of what was met that is no
@@ -75,7 +79,7 @@ def search(
     program, _ = compiled_once(
         _burst, (log_density,), (*_arguments(seed, 0, starts, step, location, spread), each, shared)
     )
-    bursts = max(FEWEST_BURSTS, int(gradients / (chains * ITERATIONS * 0.5 * (LEAPFROGS + 1))))
+    bursts = max(FEWEST_BURSTS, int(gradients / (chains * burst_cost(price))))
     x, history, spent, rng = starts, [], 0, seeds.rng(Stream.PATH_SEARCH, seed)
     for number in range(bursts):
         out = jax.device_get(program(*_arguments(seed, number, x, step, location, spread), each, shared))
@@ -94,7 +98,16 @@ def search(
     kept = np.concatenate(history[len(history) // 2 :])
     if not np.isfinite(kept).all():
         raise InputError("model: the density is NaN or infinite where the chains went; check its support")
-    return Found(kept, x, Counts(spent, bursts * ITERATIONS * chains))
+    return Found(kept, x, Counts(spent, bursts * (ITERATIONS + 1) * chains))
+
+
+def burst_cost(price: float) -> float:
+    """Gradient equivalents of a burst on average, for each chain: a density at its start, and after each move.
+
+    >>> burst_cost(0.0), burst_cost(1.0)
+    (36.0, 45.0)
+    """
+    return ITERATIONS * 0.5 * (LEAPFROGS + 1) + price * (ITERATIONS + 1)
 
 
 def _replace_lost(x: FloatArray, step: FloatArray, log_p: FloatArray, rng: np.random.Generator) -> None:

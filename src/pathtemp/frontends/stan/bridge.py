@@ -6,6 +6,7 @@ import ctypes
 import functools
 import logging
 import threading
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +19,7 @@ from pathtemp._types import Array, FloatArray
 from pathtemp.errors import InputError
 from pathtemp.frontends.stan.build import bridge_artifact, build
 from pathtemp.frontends.stan.library import Instance, StanError
+from pathtemp.frontends.stan.release import released_with
 from pathtemp.frontends.stan.toolchain import find_compiler
 
 log = logging.getLogger("pathtemp.stan")
@@ -107,7 +109,14 @@ class _FfiRoute:
     def __init__(self, density: StanDensity) -> None:
         instance = density.instance
         self._library = loaded_bridge()
-        first = _RejectionCallback(lambda message: density.note_rejection(message.decode(errors="replace")))
+        known = weakref.ref(density)
+
+        def note(message: bytes) -> None:
+            still = known()
+            if still is not None:
+                still.note_rejection(message.decode(errors="replace"))
+
+        first = _RejectionCallback(note)
         number = self._library.pathtemp_register(
             instance.pointer,
             instance.address("bs_log_density_gradient"),
@@ -120,7 +129,8 @@ class _FfiRoute:
         if number < 0:
             raise InputError("program: this process has made too many Stan densities; start a new one")
         self.number = int(number)
-        _FOREVER.append((density, first))
+        # Whoever can call it holds the density.
+        released_with(density, self._library.pathtemp_release, self.number, first, instance)
 
     @property
     def rejections(self) -> int:
@@ -180,7 +190,6 @@ def _shapes(x: Array) -> tuple[Any, Any]:
 
 _Route = _FfiRoute | _CallbackRoute
 _ONE_AT_A_TIME = threading.Lock()  # a library built without threads has one autodiff tape
-_FOREVER: list[Any] = []  # compiled XLA code may call these as long as the process lives
 
 
 @functools.cache
@@ -199,6 +208,8 @@ def loaded_bridge() -> ctypes.CDLL:
     library.pathtemp_register.restype = ctypes.c_int64
     library.pathtemp_register_sampler.argtypes = [address] * 6 + [ctypes.c_int64] * 2
     library.pathtemp_register_sampler.restype = ctypes.c_int64
+    for release in (library.pathtemp_release, library.pathtemp_release_sampler):
+        release.argtypes, release.restype = [ctypes.c_int64], ctypes.c_bool
     library.pathtemp_accepted.argtypes = [ctypes.c_int64]
     library.pathtemp_accepted.restype = ctypes.c_double
     library.pathtemp_rejections.argtypes = [ctypes.c_int64]

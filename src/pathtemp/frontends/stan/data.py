@@ -18,6 +18,9 @@ from pathtemp.frontends.stan.source import without_comments
 
 Data = Mapping[str, Any] | str | os.PathLike[str] | None
 
+TABLES = (".csv", ".tsv", ".txt", ".xlsx", ".parquet", ".feather", ".npz", ".rds", ".rda", ".data.r")
+"""How the names of files end that hold data otherwise than as JSON."""
+
 
 def read_data(data: Data) -> dict[str, Any]:
     """The data as a dict; a string or path names a JSON file, or is JSON itself.
@@ -33,7 +36,12 @@ def read_data(data: Data) -> dict[str, Any]:
             raise InputError(f"data: the names must be strings, and {unnamed[0]!r} is not")
         return dict(data)
     if not isinstance(data, str | os.PathLike):
-        raise InputError(f"data: expected a dict or the path of a JSON file, got a {type(data).__name__}")
+        frame = "; take its columns, as in {'N': len(df), 'y': df['y']}" if hasattr(data, "columns") else ""
+        raise InputError(f"data: expected a dict or the path of a JSON file, got a {type(data).__name__}{frame}")
+    if str(data).lower().endswith(TABLES):
+        raise InputError(
+            f"data: {Path(data).name} is a table; read it, with pandas for instance, and give a dict of its columns"
+        )
     text, name = (data, "data") if isinstance(data, str) and data.lstrip().startswith("{") else _read_file(Path(data))
     try:
         values = json.loads(text)
@@ -69,7 +77,7 @@ def check_data(values: Mapping[str, Any], inputs: Mapping[str, Any], program: Pr
     for name, declared in inputs.items():
         place = program.find(name, "data")
         if name not in values:
-            near = difflib.get_close_matches(name, values, n=1)
+            near = [x for x in values if x.lower() == name.lower()] or difflib.get_close_matches(name, values, n=1)
             hint = f"; is {near[0]!r} meant?" if near else f"; data has {sorted(values) or 'no entries'}"
             raise InputError(f"{place}: the data variable {name!r} is not in data{hint}")
         try:
@@ -84,6 +92,8 @@ def _convert(value: Any, declared: Mapping[str, Any]) -> Any:
     if isinstance(kind, list):
         return _convert_tuples(value, kind, rank)
     wanted = _kind_name(kind, rank)
+    if np.ma.is_masked(value) or (isinstance(value, list | tuple) and any(x is None for x in value)):
+        raise InputError(f"must be {wanted}, and has missing values; leave them out, or make them parameters")
     try:
         array = np.asarray(value)
     except (ValueError, TypeError):

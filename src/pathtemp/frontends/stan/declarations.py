@@ -122,6 +122,17 @@ def declared_shapes(statement: str) -> list[tuple[str, tuple[str, ...]]]:
     return [(name, (*array, *inner)) for name, _ in declared_names(statement)]
 
 
+def declared_bounds(statement: str) -> tuple[str, dict[str, str]]:
+    """Type that a declaration declares, without the array around it, and its bounds by name.
+
+    >>> declared_bounds("array[N] int<lower=0, upper=K> y"), declared_bounds("array[2] simplex[K] w")
+    (('int', {'lower': '0', 'upper': 'K'}), ('simplex', {}))
+    """
+    _, kind, constraint, _, _ = _after_type(statement)
+    parts = (part.partition("=") for part in split_top(constraint) if part)
+    return kind, {name.strip(): value.strip() for name, _, value in parts}
+
+
 def type_of(statement: str) -> str:
     """A declaration without its names.
 

@@ -8,6 +8,7 @@ import itertools
 import logging
 import os
 import re
+import weakref
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ _MESSAGE = ctypes.POINTER(ctypes.c_void_p)
 _PRINT = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int)
 _SIGNATURES: dict[str, tuple[Any, Sequence[Any]]] = {
     "bs_model_construct": (ctypes.c_void_p, (ctypes.c_char_p, ctypes.c_uint, _MESSAGE)),
+    "bs_model_destruct": (None, (ctypes.c_void_p,)),
     "bs_free_error_msg": (None, (ctypes.c_void_p,)),
     "bs_model_info": (ctypes.c_char_p, (ctypes.c_void_p,)),
     "bs_param_names": (ctypes.c_char_p, (ctypes.c_void_p, ctypes.c_bool, ctypes.c_bool)),
@@ -60,7 +62,7 @@ class StanError(RuntimeError):
 
 
 class Instance:
-    """A compiled program with its data; never freed, since compiled XLA code may call it at any time.
+    """A compiled program with its data, freed with this object: densities that XLA may call hold it.
 
     Parameters
     ----------
@@ -91,6 +93,10 @@ class Instance:
         self._library = _load(str(self.path))
         self._owner = owner
         self.pointer = self._construct(data, seed) if owner is None else int(owner.model)
+        if owner is None:
+            weakref.finalize(self, self._library.bs_model_destruct, self.pointer).atexit = False
+        # What is known of exact draws of the program, once somebody has asked.
+        self.draws: Any = None
         self.dim = int(self._library.bs_param_unc_num(self.pointer))
         self.unconstrained_names = _split(self._library.bs_param_unc_names(self.pointer))
         info = self._library.bs_model_info(self.pointer).decode()

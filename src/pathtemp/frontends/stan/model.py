@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
+from weakref import WeakValueDictionary
 
 import jax
 import numpy as np
@@ -18,12 +19,13 @@ from pathtemp._types import FloatArray, LogDensity, Sampler, Variables
 from pathtemp.api.arguments import shown, text, yes_or_no
 from pathtemp.errors import InputError
 from pathtemp.frontends.stan.bridge import PartDensity, StanDensity
-from pathtemp.frontends.stan.data import Data, read_data
+from pathtemp.frontends.stan.data import TABLES, Data, read_data
 from pathtemp.frontends.stan.impropriety import does_not_fall_off, improper_parameters
 from pathtemp.frontends.stan.layout import stan_layout
 from pathtemp.frontends.stan.library import Instance
 from pathtemp.frontends.stan.names import variables
 from pathtemp.frontends.stan.opening import Opened, Role, check_program, compile_programs, open_program
+from pathtemp.frontends.stan.parameters import check_base, check_same
 from pathtemp.frontends.stan.prior import described, described_in_part, why_improper
 from pathtemp.frontends.stan.program import ALTERNATIVE
 from pathtemp.frontends.stan.python_base import python_base
@@ -136,6 +138,7 @@ def from_stan(
     opened = [open_program(program, values, include_paths, Role.TARGET if elsewhere else Role.BOTH)]
     if base_program is not None:
         opened.append(open_program(base_program, values, include_paths, Role.BASE))
+    _check_parameters(opened, base)
     opened = compile_programs(opened, progress=progress)
     target = opened[0].instance(seed=seed)
     model_name = name or opened[0].name
@@ -167,6 +170,17 @@ def _checked(program: Any, base_program: Any, include_paths: Any, seed: Any, pro
     yes_or_no("progress", progress)
     seed_word(seed)
     return int(seed)
+
+
+def _check_parameters(opened: Sequence[Opened], base: Any) -> None:
+    """Raise where the base has other parameters than the program, as far as the texts tell."""
+    programs = [item.program for item in opened]
+    if programs[0] is None:
+        return
+    if base is not None and not is_automatic(base):
+        check_base(base, programs[0], opened[0].values)
+    if len(programs) > 1 and programs[1] is not None:
+        check_same(programs[0], programs[1])
 
 
 def _unconstrain(instance: Instance, values: Variables) -> FloatArray:
@@ -294,15 +308,16 @@ def _as_automatic(prior: _Found) -> _Found:
     return _Found(Automatic(), None, prior.log_mass, AboutBase(text, evidence=known, remedy=remedy))
 
 
-_DENSITIES: dict[tuple[int, float], StanDensity] = {}
+_DENSITIES: WeakValueDictionary[tuple[int, float], StanDensity] = WeakValueDictionary()
 
 
 def _density(instance: Instance, label: str, log_mass: float) -> StanDensity:
-    """One density per model of a library, however often it is asked for."""
+    """One density per model of a library, however often it is asked for, as long as somebody has it."""
     key = (instance.pointer, log_mass)
-    if key not in _DENSITIES:
-        _DENSITIES[key] = StanDensity(instance, label=label, log_mass=log_mass)
-    return _DENSITIES[key]
+    found = _DENSITIES.get(key)
+    if found is None:
+        found = _DENSITIES[key] = StanDensity(instance, label=label, log_mass=log_mass)
+    return found
 
 
 @dataclass(frozen=True)
@@ -313,15 +328,12 @@ class _Draws:
     log_mass: float = np.inf
 
 
-_DRAWS: dict[int, _Draws] = {}
-
-
 def _exact_draws(opened: Opened, psi: Instance, label: str, seed: int, among: Sequence[int] | None = None) -> _Draws:
     """Draws of a base whose block is a recipe for them; none where it is not, or where they cost too much.
 
     ``among`` are the coordinates that are drawn, where not all are.
     """
-    if psi.pointer not in _DRAWS:
+    if psi.draws is None:
         forward, found = opened.forward_instance(seed=seed), _Draws()
         if forward is not None:
             sampler = ExactDraws(forward, psi)
@@ -330,8 +342,8 @@ def _exact_draws(opened: Opened, psi: Instance, label: str, seed: int, among: Se
                 log.info("%s: no exact draws, for %s", label, reason)
             else:
                 found = _Draws(sampler, log_mass(sampler))
-        _DRAWS[psi.pointer] = found
-    return _DRAWS[psi.pointer]
+        psi.draws = found
+    return psi.draws  # type: ignore[no-any-return]
 
 
 def _same_parameters(target: Instance, base: Instance) -> None:
@@ -360,7 +372,9 @@ def _require_proper(base: Instance, opened: Opened, block: str) -> None:
 
 
 def _is_data(value: Any) -> bool:
-    return isinstance(value, Mapping) or (isinstance(value, str | os.PathLike) and str(value).endswith(".json"))
+    if isinstance(value, str | os.PathLike):
+        return str(value).lower().endswith((".json", *TABLES))
+    return isinstance(value, Mapping) or hasattr(value, "columns")
 
 
 def _need_cpu() -> None:

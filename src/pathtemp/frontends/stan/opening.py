@@ -10,12 +10,16 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
 from typing import Any
+from weakref import WeakValueDictionary
 
 from pathtemp.errors import InputError
+from pathtemp.frontends.stan.bounds import check_bounds
 from pathtemp.frontends.stan.build import FORWARD_FLAG, Compilation, CompileError, build_programs, program_info, stanc
 from pathtemp.frontends.stan.data import check_data, in_plain_words, observed_names, to_json
 from pathtemp.frontends.stan.forward import try_forward
 from pathtemp.frontends.stan.library import Instance, StanError
+from pathtemp.frontends.stan.nan_data import check_nan
+from pathtemp.frontends.stan.parameters import LIBRARIES, check_some
 from pathtemp.frontends.stan.prior import find_prior, without_unused
 from pathtemp.frontends.stan.program import (
     ALTERNATIVE,
@@ -36,7 +40,6 @@ FORWARD = 2
 """Which data is that of the program that draws from the base."""
 
 log = logging.getLogger("pathtemp.stan")
-LIBRARIES = (".so", ".dylib", ".dll")
 
 
 @dataclass(frozen=True)
@@ -113,16 +116,17 @@ class Opened:
 
 def _instance(library: Path, data: str, seed: int, source: Source | None) -> Instance:
     key = (library, hashlib.sha256(data.encode()).digest(), seed, source)
-    if key not in _INSTANCES:
+    found = _INSTANCES.get(key)
+    if found is None:
         try:
-            _INSTANCES[key] = Instance(library, data, seed=seed, source=source)
+            found = _INSTANCES[key] = Instance(library, data, seed=seed, source=source)
         except StanError as error:
             raise InputError(f"data: {in_plain_words(str(error))}") from None
-    return _INSTANCES[key]
+    return found
 
 
-_INSTANCES: dict[Any, Instance] = {}
-"""Instances are never freed, so the same program with the same data is made once."""
+_INSTANCES: WeakValueDictionary[Any, Instance] = WeakValueDictionary()
+"""The same program with the same data is made once, as long as somebody has it."""
 
 
 class Role(Enum):
@@ -176,7 +180,10 @@ def _open_source(name: str, text: Source, values: Mapping[str, Any] | None, role
     info = program_info(plain)
     entries = {} if values is None else check_data(values, info["inputs"], parsed)
     if values is not None:
+        check_bounds(entries, parsed)
         check_sizes(entries, parsed)
+        check_nan(entries, parsed)
+        check_some(parsed, entries)
     about: dict[str, Any] = {"values": entries, "integers": _integers(info), "observed": observed_names(parsed)}
     data = {1: to_json(entries), FORWARD: to_json({**entries, FORWARD_FLAG: 1})}
     both = data | {which: to_json({**entries, FLAG: which}) for which in (0, 1)}

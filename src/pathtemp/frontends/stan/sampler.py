@@ -14,6 +14,7 @@ from pathtemp.errors import InputError
 from pathtemp.frontends.stan.bridge import StanDensity, loaded_bridge
 from pathtemp.frontends.stan.library import Instance
 from pathtemp.frontends.stan.mass import LOG_MASS
+from pathtemp.frontends.stan.release import released_with
 
 LEAST_ACCEPTED = 0.05
 """Share of accepted tries below which exact draws cost more than they are worth."""
@@ -61,7 +62,7 @@ class ExactDraws:
         )
         if self._number < 0:
             raise InputError("program: this process has made too many Stan samplers; start a new one")
-        _FOREVER.append(self)
+        released_with(self, self._bridge.pathtemp_release_sampler, self._number)
 
     def __call__(self, key: Key) -> Array:
         """One draw."""
@@ -80,9 +81,6 @@ class ExactDraws:
     def accepted(self) -> float:
         """Share of the tries so far that the base accepted."""
         return float(self._bridge.pathtemp_accepted(self._number))
-
-
-_FOREVER: list[Any] = []  # compiled XLA code may call these as long as the process lives
 
 
 def why_not(sampler: ExactDraws, density: StanDensity, among: Sequence[int] | None = None) -> str:

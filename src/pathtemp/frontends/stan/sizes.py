@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import ast
-import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -12,14 +10,9 @@ import numpy as np
 from pathtemp.errors import InputError
 from pathtemp.frontends.stan.canonical import split_top
 from pathtemp.frontends.stan.declarations import declared_shapes, is_declaration
+from pathtemp.frontends.stan.expressions import number_of
 from pathtemp.frontends.stan.program import Program
 from pathtemp.frontends.stan.source import without_comments
-
-_OPERATORS: dict[type[ast.operator], Callable[[int, int], int]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-}
 
 
 def check_sizes(values: Mapping[str, Any], program: Program) -> None:
@@ -63,25 +56,13 @@ def _check_one(name: str, value: Any, declared: tuple[str, ...], known: Mapping[
 
 
 def size_of(text: str, known: Mapping[str, int]) -> int | None:
-    """The integer that an expression of data is; None where it takes more than sums and products.
+    """The integer that an expression of data is; None where only Stan can compute it.
 
     >>> size_of("2 * N + 1", {"N": 3}), size_of("sum(n)", {}), size_of("M", {})
     (7, None, None)
     """
-    try:
-        return _value(ast.parse(text.strip(), mode="eval").body, known)
-    except (SyntaxError, LookupError, TypeError, ValueError):
-        return None
-
-
-def _value(node: ast.expr, known: Mapping[str, int]) -> int:
-    if isinstance(node, ast.Constant) and type(node.value) is int:
-        return node.value
-    if isinstance(node, ast.Name):
-        return known[node.id]
-    if isinstance(node, ast.BinOp):
-        return _OPERATORS[type(node.op)](_value(node.left, known), _value(node.right, known))
-    raise TypeError("an expression that only Stan can compute")
+    size = number_of(text, known)
+    return size if isinstance(size, int) else None
 
 
 def _where(name: str, program: Program) -> str:

@@ -14,6 +14,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <shared_mutex>
 #include <vector>
 
 #include "xla/ffi/api/ffi.h"
@@ -131,11 +132,21 @@ struct Sampler {
   }
 };
 
-// What XLA knows by number; entries are never removed.
+// Held in common while anything is evaluated, and alone while an entry is removed.
+std::shared_mutex in_use;
+
+// What XLA knows by number. A number is never given twice: code that was compiled for an entry that is gone finds none.
 template <typename T>
 class Table {
  public:
   T* find(int64_t id) const { return id >= 0 && id < size_.load() ? entries_[id].load() : nullptr; }
+  // Removes an entry; false where something is evaluated just now, as it may be by the thread that asks.
+  bool remove(int64_t id) {
+    std::unique_lock<std::shared_mutex> alone(in_use, std::try_to_lock);
+    if (!alone.owns_lock()) return false;
+    if (find(id)) delete entries_[id].exchange(nullptr);
+    return true;
+  }
   // The number of a new entry, -1 where the table is full.
   int64_t add(T* entry) {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -214,6 +225,7 @@ void share(ffi::ThreadPool& pool, int64_t points, bool one_thread, std::atomic<d
 
 ffi::Error evaluate_batch(ffi::ThreadPool& pool, int64_t id, ffi::Buffer<ffi::F64>& x, double* values,
                           double* gradients) {
+  std::shared_lock<std::shared_mutex> together(in_use);
   Density* density = densities.find(id);
   if (!density) return ffi::Error::Internal("pathtemp: no Stan density has this number in this process");
   const int64_t dim = x.dimensions().back();
@@ -226,6 +238,7 @@ ffi::Error evaluate_batch(ffi::ThreadPool& pool, int64_t id, ffi::Buffer<ffi::F6
 
 ffi::Error exact_draws(ffi::ThreadPool pool, ffi::Buffer<ffi::U32> keys, ffi::ResultBuffer<ffi::F64> theta,
                        int64_t sampler) {
+  std::shared_lock<std::shared_mutex> together(in_use);
   Sampler* found = samplers.find(sampler);
   if (!found) return ffi::Error::Internal("pathtemp: no Stan sampler has this number in this process");
   const int64_t words = keys.dimensions().back(), dim = theta->dimensions().back();
@@ -292,6 +305,10 @@ API int64_t pathtemp_register_sampler(int64_t forward, int64_t base, int64_t dra
                                   reinterpret_cast<ValueFn>(value_fn), reinterpret_cast<FreeFn>(free_fn), width,
                                   tries});
 }
+
+// Take an entry out of its table, so that its programs can go; false where that has to wait.
+API bool pathtemp_release(int64_t id) { return densities.remove(id); }
+API bool pathtemp_release_sampler(int64_t id) { return samplers.remove(id); }
 
 API int64_t pathtemp_rejections(int64_t id) { return densities.find(id)->rejections.load(); }
 

@@ -1,60 +1,29 @@
-"""Every argument of every public function, of a wrong type or size, is one sentence; one without a row here fails."""
+"""Every argument of every public function with values of a wrong type or size; one without a row here fails."""
 
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Callable, Iterator
-from functools import cache
-from pathlib import Path
+from functools import cache, partial
 from typing import Any
 
-import matplotlib as mpl
-import matplotlib.pyplot as plt
 import numpy as np
 import numpyro
 import numpyro.distributions as dist
-import pandas as pd  # type: ignore[import-untyped]
-import pytest
+from argument_numbers import COMPARED, ESTIMATORS, PLOTS, SETTINGS
+from argument_values import BUDGETS, COMMON, COUNTS, FILES, NAMES, SEEDS, SHARES, Row, Wrong, row
 from synthetic import cauchy_fit, fit_of
-from test_arguments import BASE, BUDGETS, COMMON, COUNTS, INF, MARGIN, MODEL, NAN, along, good, marginal, no_compiling
+from wrong_inputs import BASE, INF, MODEL, NAN, along, good, marginal
 
 import pathtemp as pt
+from pathtemp.api.arguments import shown
 from pathtemp.modes.table import Modes
 from pathtemp.result.curve import LogZ
 from pathtemp.result.marginal import Marginal
 from pathtemp.settings import LADDER, LadderSettings, PaperSettings, Settings
 
-mpl.use("Agg")
-assert no_compiling  # what is refused is refused before anything is compiled, here as well
-
-Wrong = dict[str, tuple[Any, ...]]
-FILES, NAMES = (3, None, "nul\0"), (3, ["x"])
-SEEDS, SHARES = COMMON["seed"], (0, 1, 2.0, -1, NAN, "x", None, True)
-NUMBERS: tuple[Any, ...] = ("x", None, [[1.0], [2.0, 3.0]], {})
-FIT: Wrong = {"fit": (3, None, "fit.nc")}
-AX: Wrong = {"ax": (3, "x", [])}
-VAR: Wrong = {"var": (3, "nope", ["theta"])}
-LABEL: Wrong = {"label": NAMES}
-EXACT: Wrong = {"exact": (3, "x")}
-DENSITY: Wrong = {"density": (3, "x")}
-ALONG: Wrong = {
-    "lam": (*NUMBERS, [NAN, 1.0]),
-    "delta": (*NUMBERS, [1.0, 2.0, 3.0]),
-    "grid": (*NUMBERS, [NAN]),
-    "weights": ("x", {}, [1.0], [-1.0, 1.0], [NAN, 1.0]),
-}
-
-
-class Row:
-    """A call that would go through, and wrong values of each of its arguments."""
-
-    def __init__(self, call: Callable[..., Any], wrong: Wrong, **right: Any) -> None:
-        self.call, self.wrong, self.right = call, wrong, right
-
-
-def row(call: Callable[..., Any], wrong: Wrong | None = None, **right: Any) -> Row:
-    return Row(call, wrong or {}, **right)
+CORES = COUNTS
+MARGIN: dict[str, Any] = {"function": good, "inverse": along, "replaces": "tau", "name": "m"}
 
 
 def numpyro_model() -> None:
@@ -69,11 +38,6 @@ def pymc_model() -> Any:
         pm.Normal("x", 0.0, 1.0)
     return model
 
-
-TWO = {"lam": [0.0, 1.0], "delta": [0.1, 0.3], "grid": [0.0, 0.5, 1.0]}
-MAX_DEPTH = COUNTS
-
-CORES = COUNTS
 
 TABLE: dict[str, Row] = {
     "temper": row(
@@ -271,128 +235,6 @@ BASELINES: dict[str, Row] = {
     ),
 }
 
-GROUPS: Wrong = {"groups": ("x", {}, [1], [0.5, NAN])}
-AT: Wrong = {"at": ("x", {}, [NAN])}
-ESTIMATORS: dict[str, Row] = {
-    "annealed_importance": row(
-        pt.estimators.annealed_importance, {"increments": (*NUMBERS, [NAN]), **AT}, increments=[[0.1], [0.2]]
-    ),
-    "bridge": row(
-        pt.estimators.bridge,
-        {"log_ratio_0": (*NUMBERS, []), "log_ratio_1": (*NUMBERS, [], [NAN])},
-        log_ratio_0=[1.0],
-        log_ratio_1=[1.0],
-    ),
-    "importance": row(pt.estimators.importance, {"log_ratio": (*NUMBERS, [], [NAN])}),
-    "isotonic": row(pt.estimators.isotonic, ALONG, **TWO),
-    "khat": row(
-        pt.estimators.khat,
-        {"log_ratio": (*NUMBERS, []), "flat": ("x", {}, [True]), "r_eff": (0, -1, "x", NAN, None)},
-        log_ratio=[0.1, 0.2, 0.3],
-    ),
-    "khat_threshold": row(pt.estimators.khat_threshold, {"draws": COUNTS}),
-    "ladder_importance": row(
-        pt.estimators.ladder_importance, {"log_ratios": (3, "x", None, []), **AT}, log_ratios=[[0.1], [0.2]]
-    ),
-    "marginal": row(
-        pt.estimators.marginal,
-        {"a": NUMBERS, "u": (*NUMBERS, [1.0]), "dlogc_da": (*NUMBERS, [1.0]), "at": NUMBERS, **GROUPS},
-        a=[0.5, 0.6],
-        u=[1.0, 2.0],
-        dlogc_da=[1.0, 2.0],
-        at=[0.5, 0.6],
-    ),
-    "mbar": row(pt.estimators.mbar, {**ALONG, "points": COUNTS, "tolerance": (0, -1, "x", NAN)}, **TWO),
-    "mbar_se": row(
-        pt.estimators.mbar_se,
-        {**ALONG, **GROUPS, "points": COUNTS, "tolerance": (0, -1, "x", NAN)},
-        groups=[0, 1],
-        **TWO,
-    ),
-    "multistate_bridge": row(
-        pt.estimators.multistate_bridge,
-        {"log_q": (*NUMBERS, [1.0]), "counts": (*NUMBERS, [-1, 3], [1, 2, 3]), **AT},
-        log_q=[[0.1, 0.2], [0.3, 0.4]],
-        counts=[1, 1],
-    ),
-    "path_sampling": row(
-        pt.estimators.path_sampling,
-        {"a": NUMBERS, "u": (*NUMBERS, [1.0]), **AT, **GROUPS},
-        a=[0.5, 0.6],
-        u=[1.0, 2.0],
-    ),
-    "pinned": row(pt.estimators.pinned, ALONG, **TWO),
-    "rao_blackwell": row(
-        pt.estimators.rao_blackwell,
-        {"log_q": (*NUMBERS, [1.0]), "log_c": (*NUMBERS, [1.0, 2.0, 3.0], [NAN, 1.0]), **AT, **GROUPS},
-        log_q=[[0.1, 0.2], [0.3, 0.4]],
-        log_c=[0.0, 0.0],
-    ),
-    "taylor": row(pt.estimators.taylor, {"u": NUMBERS, "step": ("x", NAN, None, INF)}, u=[1.0, 2.0], step=0.1),
-    "thermodynamic": row(
-        pt.estimators.thermodynamic,
-        {"ladder": (*NUMBERS, [1.0, 0.0]), "u": (3, "x", None, [], [[1.0]])},
-        ladder=[0.0, 1.0],
-        u=[[1.0], [2.0]],
-    ),
-}
-
-COMPARED = pd.DataFrame(
-    {"log_bf": [0.0], "log_bf_se": [0.0], "probability": [1.0], "lower": [1.0], "upper": [1.0]}, index=["one"]
-)
-PLOTS: dict[str, Wrong] = {
-    "acceptance": {**FIT, **AX},
-    "base_draws": {**FIT, **AX, **VAR, **DENSITY, **LABEL},
-    "comparison": {"table": (3, None, "x"), **AX},
-    "diagnose": {**FIT, **EXACT},
-    "hardness": {**FIT, **AX},
-    "history": {**FIT, **AX, "exact": ("x", NAN, [1.0])},
-    "joint_path": {**FIT, **AX, **VAR, **LABEL},
-    "log_z": {**FIT, **AX, **EXACT},
-    "marginal_a": {**FIT, **AX},
-    "marginals": {**FIT, "var_names": ("nope", [3], 3)},
-    "mode_shares": {**FIT, **AX},
-    "modes": {**FIT, **AX, **VAR},
-    "pairs": {**FIT, **VAR},
-    "plot": {**FIT, **VAR, **LABEL, "target_density": (3, "x"), "base_density": (3, "x"), **EXACT},
-    "tails": {**FIT, **AX, **VAR, **LABEL},
-    "target_draws": {**FIT, **AX, **VAR, **DENSITY, **LABEL},
-    "tours": {**FIT, **AX, "chains": (0, "x", 1.5)},
-    "trace": {**FIT, **VAR},
-}
-
-WHOLE = COUNTS
-SETTINGS: dict[str, Row] = {
-    "Settings": row(
-        Settings,
-        {
-            **{name: COUNTS for name in ("chains", "iterations", "leapfrogs", "orbit", "anneal_moves", "batch")},
-            **{name: (0, 1, "x", NAN) for name in ("acceptance", "anneal_ess", "adapt_least", "adapt_share")},
-            "log_z_se": BUDGETS,
-            "rhat": ("x", NAN, 0, -1),
-            "marginal": ("x", 3, None),
-            "effort": ("x", 3, None),
-        },
-    ),
-    "PaperSettings": row(
-        PaperSettings,
-        {
-            **{name: COUNTS for name in ("chains", "draws", "adaptations", "kernels", "grid", "max_depth")},
-            "khat": ("x", NAN, 0),
-            "stop": (3, "x", None),
-        },
-    ),
-    "LadderSettings": row(
-        LadderSettings,
-        {
-            **{name: COUNTS for name in ("chains", "draws", "moves", "adaptations", "leapfrogs")},
-            "ladder": (3, "x", (0.0,), (0.0, 0.5), (0.0, 0.7, 0.3, 1.0)),
-            "acceptance": (0, 1, "x", NAN),
-        },
-    ),
-    "Interval": row(pt.transforms.Interval, {"low": ("x", NAN, None, 2.0), "high": ("x", NAN, None, -1.0)}),
-}
-
 FREE = {
     ("temper", "args"): "of the user's own NumPyro function",
     ("temper", "kwargs"): "of the user's own NumPyro function",
@@ -428,7 +270,7 @@ RESULTS = {"Base", "Fit", "MarginFit", "InputError", "MissingExtraError", "Sampl
 """Classes that pathtemp makes, not the user."""
 
 
-def _right(name: str, call: Callable[..., Any], argument: str, right: dict[str, Any]) -> dict[str, Any]:
+def _right(name: str, argument: str, right: dict[str, Any]) -> dict[str, Any]:
     """What goes with a wrong value: what there is of the other arguments."""
     others = {key: value for key, value in right.items() if key != argument}
     if name == "temper" and argument not in ("model", "data", "base", "dim", "init"):
@@ -450,36 +292,22 @@ def _right(name: str, call: Callable[..., Any], argument: str, right: dict[str, 
     return others
 
 
-def rows() -> Iterator[tuple[str, str, Callable[..., Any], Any, dict[str, Any]]]:
+def rows() -> Iterator[tuple[str, Callable[[], Any], str]]:
+    """For each wrong value what is typed, the call, and what the sentence begins with, as a pattern."""
     plots = {name: row(getattr(pt.plots, name), wrong) for name, wrong in PLOTS.items()}
     for table in (TABLE, METHODS, BASELINES, ESTIMATORS, plots, SETTINGS):
         for name, each in table.items():
             for argument, values in each.wrong.items():
+                begins = rf"({argument}|{OTHER_NAMES.get((name, argument), argument)})\b"
                 for value in values:
-                    yield name, argument, each.call, value, each.right
+                    yield f"{name}({argument}={shown(value)})", partial(_call, name, each, argument, value), begins
 
 
-ALL = list(rows())
-
-
-@pytest.mark.parametrize(
-    ("name", "argument", "call", "value", "right"),
-    ALL,
-    ids=[f"{name}-{argument}-{number}" for number, (name, argument, *_) in enumerate(ALL)],
-)
-def test_a_wrong_argument_is_one_sentence(
-    name: str, argument: str, call: Callable[..., Any], value: Any, right: dict[str, Any], tmp_path: Path
-) -> None:
-    given = _right(name, call, argument, right)
+def _call(name: str, each: Row, argument: str, value: Any) -> Any:
+    given = _right(name, argument, each.right)
     if name in PLOTS and argument not in ("fit", "table"):
-        given |= {"table": COMPARED} if call is pt.plots.comparison else {"fit": cauchy_fit()}
-    with pytest.raises(pt.InputError) as refused:
-        call(**{**given, argument: value})
-    plt.close("all")
-    message = str(refused.value)
-    assert message.isprintable()
-    assert len(message) <= 300, message
-    assert re.match(rf"({argument}|{OTHER_NAMES.get((name, argument), argument)})\b", message), message
+        given |= {"table": COMPARED} if each.call is pt.plots.comparison else {"fit": cauchy_fit()}
+    return each.call(**{**given, argument: value})
 
 
 def parameters(function: Callable[..., Any]) -> set[str]:
@@ -502,12 +330,3 @@ def public() -> Iterator[tuple[str, Callable[..., Any], Row | Wrong]]:
                 yield f"{home}.{name}", function, METHODS.get(f"{home}.{name}", {})
     for kind in (Settings, PaperSettings, LadderSettings, pt.transforms.Interval):
         yield kind.__name__, kind, SETTINGS[kind.__name__]
-
-
-def test_every_argument_has_a_row() -> None:
-    lacking = []
-    for name, function, known in public():
-        wrong = known.wrong if isinstance(known, Row) else known
-        lacking += [(name, x) for x in parameters(function) - set(wrong) if (name, x) not in FREE]
-        assert set(wrong) <= parameters(function), name
-    assert not lacking
