@@ -50,7 +50,8 @@ class Settings:
     log_z_se
         Without a given budget: standard error of log z(1) at which a run may stop.
     rhat
-        Largest R-hat of the target draws, over groups of chains (see :mod:`pathtemp.result.grouping`).
+        Largest R-hat of the target draws, over groups of chains (see :mod:`pathtemp.result.grouping`). Tempering asks
+        for 1.01, or 1.02 between modes, at least; this is its limit where fewer than 1250 draws are asked for.
     marginal
         Where on the path chains spend their time: "uniform" in a under the paper's link; "constant-kl", in proportion
         to sqrt(Var U), the length of the path; "min-variance", to sqrt(E U^2); "balanced", half uniform and half

@@ -13,6 +13,15 @@ from pathtemp.verdict.registry import MORE, gate, judged
 MOST_JUDGED = 65_536
 """Draws of which R-hat and effective sample size are computed: more show nothing further."""
 
+ONE_MODE, SEVERAL_MODES = 1.01, 1.02
+"""R-hat of the target draws below which a run has mixed: within one mode, and between modes, where it falls slowly."""
+
+ENOUGH_ESS = 1000
+"""Effective target draws (bulk) from which a run has enough."""
+
+FEW_DRAWS = 1250
+"""Target draws over all chains below which R-hat and ESS are too noisy for that: the user asked for so few."""
+
 
 def rhat_ess(draws: FloatArray, *, most: int = 40) -> tuple[float, float, float]:
     """Worst R-hat, bulk ESS and tail ESS over the last axis of (chain, draw, quantity), rank-normalised (ArviZ).
@@ -40,7 +49,8 @@ def rhat_ess(draws: FloatArray, *, most: int = 40) -> tuple[float, float, float]
 @gate(
     "R-hat",
     question="Do the chains agree with each other?",
-    holds="rank-normalised R-hat of the target draws over eight groups of chains below `settings.rhat` ({limit:g})",
+    holds="rank-normalised R-hat of the target draws over eight groups of chains below `settings.rhat` ({limit:g}); "
+    f"by `pt.temper` below {ONE_MODE:g}, or {SEVERAL_MODES:g} between modes, unless few draws are asked for",
     advice="larger budget",
 )
 def check_rhat(rhat: float, *, limit: float = 1.05, more: str = MORE) -> Check:
@@ -54,7 +64,8 @@ def check_rhat(rhat: float, *, limit: float = 1.05, more: str = MORE) -> Check:
 @gate(
     "ESS",
     question="Are there enough effectively independent draws?",
-    holds="bulk and tail effective sample size of the target draws {limit:g} or more",
+    holds="bulk and tail effective sample size of the target draws {limit:g} or more; by `pt.temper` bulk "
+    f"{ENOUGH_ESS} or more, unless few draws are asked for",
     advice="larger budget",
 )
 def check_ess(ess: float, *, limit: float = 200.0, more: str = MORE) -> Check:
@@ -63,6 +74,28 @@ def check_ess(ess: float, *, limit: float = 200.0, more: str = MORE) -> Check:
     shown = "could not be computed" if np.isnan(ess) else f"is {ess:.0f}"
     message = f"The effective sample size of the target draws {shown}, and should be {limit:.0f} at least; {more}."
     return judged("ESS", ess, limit, passed, message)
+
+
+def most_rhat(asked: float, draws: int, *, several: bool) -> float:
+    """Largest R-hat of so many target draws, of one mode or of ``several``; ``asked`` is what the user allows at most.
+
+    >>> most_rhat(1.05, 4096, several=False), most_rhat(1.05, 4096, several=True), most_rhat(1.05, 500, several=True)
+    (1.01, 1.02, 1.05)
+    """
+    return asked if draws < FEW_DRAWS else min(asked, SEVERAL_MODES if several else ONE_MODE)
+
+
+def check_both_ess(bulk: float, tail: float, draws: int) -> Check:
+    """The gate on the effective size of so many target draws, in the bulk and in the tails.
+
+    >>> check_both_ess(900.0, 900.0, 4096).passed, check_both_ess(1500.0, 900.0, 4096).passed
+    (False, True)
+    >>> check_both_ess(300.0, 250.0, 500).passed, check_both_ess(1500.0, 150.0, 4096).passed
+    (True, False)
+    """
+    if draws >= FEW_DRAWS and bulk < ENOUGH_ESS:
+        return check_ess(bulk, limit=ENOUGH_ESS)
+    return check_ess(min(bulk, tail))
 
 
 def effective_tours(visits: FloatArray) -> float:

@@ -34,7 +34,7 @@ from pathtemp.result.curve import LogZ, unknown
 from pathtemp.result.fit import Fit
 from pathtemp.result.run import RoundRecord, Run
 from pathtemp.seeds import seed_word
-from pathtemp.verdict.modes import MATTERS
+from pathtemp.verdict.draws import FEW_DRAWS
 from pathtemp.verdict.registry import more_rounds_would_help
 from pathtemp.verdict.travel import BINS
 
@@ -44,15 +44,6 @@ REFIT_AT = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 PINNED_SHARE = 0.2
 """Share of the budget for which chains on a long path are held at their lam: there the transport alone travels, and
 it wants draws in equilibrium, many more than there are dimensions."""
-
-SMALL_RHAT, SMALL_RHAT_OF_MODES = 1.01, 1.02
-"""R-hat of the target draws below which a run without a given budget may stop; between modes it falls slowly."""
-
-ENOUGH_ESS = 1000
-"""Effective target draws (bulk) with which it may stop."""
-
-FEW_DRAWS = 1250
-"""Target draws over all chains below which R-hat and ESS are too noisy to wait for: the user asked for so few."""
 
 ACCEPTED_EVERYWHERE, FEWEST_MOVES = 0.5, 20
 """Acceptance of HMC moves from which the kernel may be frozen, all along the path where so many moves were made."""
@@ -324,7 +315,7 @@ class TemperEngine(ChainsEngine):
         """Draws, estimates and verdict of the frozen rounds, as plain arrays."""
         frozen = self.frozen()
         run = judge(frozen, history)
-        return run if self.modes is None else self.modes.added_to(run, frozen.draws)
+        return run if self.modes is None else self.modes.added_to(run, frozen)
 
     def fit(self, history: tuple[RoundRecord, ...]) -> Fit:
         """Draws, estimates and verdict of the frozen rounds."""
@@ -363,12 +354,8 @@ def good_enough(found: Run, *, few: bool) -> bool:
 
     Where the user asked for ``few`` draws, R-hat and ESS are not waited for.
     """
-    numbers, listed = found.diagnostics, found.modes
-    several = listed is not None and int(np.sum(listed.share > MATTERS)) > 1
-    if few:
-        return not more_rounds_would_help(check for check in numbers.checks if check.name not in ("R-hat", "ESS"))
-    mixed = numbers.rhat < (SMALL_RHAT_OF_MODES if several else SMALL_RHAT) and numbers.ess_bulk >= ENOUGH_ESS
-    return mixed and not more_rounds_would_help(numbers.checks)
+    left_out = ("R-hat", "ESS") if few else ()
+    return not more_rounds_would_help(check for check in found.diagnostics.checks if check.name not in left_out)
 
 
 def _least_acceptance(record: Record) -> float:

@@ -13,7 +13,7 @@ from pathtemp._types import FloatArray, IntArray
 from pathtemp.engines.default.chains import Chains
 from pathtemp.engines.default.effort import THOROUGH, work_of
 from pathtemp.engines.default.look import AFTERWARDS, LOOK_DRAWS, LOOK_SLOPES, look_cost
-from pathtemp.engines.default.verdict import target_draws
+from pathtemp.engines.default.verdict import Frozen, target_draws
 from pathtemp.engines.protocol import Host
 from pathtemp.io.persistent import persistent
 from pathtemp.kernels.rounds import Record
@@ -28,10 +28,10 @@ from pathtemp.modes.shares import mode_shares
 from pathtemp.modes.table import Modes
 from pathtemp.modes.union import united
 from pathtemp.paths.geometric import GeometricPath
-from pathtemp.result.grouping import Grouped
-from pathtemp.result.run import Counts, Run
+from pathtemp.result.run import Check, Counts, Run
 from pathtemp.seeds import Draws, Stream, rng, seed_word
 from pathtemp.verdict import modes as gates
+from pathtemp.verdict.draws import check_rhat
 
 if TYPE_CHECKING:
     from pathtemp.engines.default.engine import TemperEngine
@@ -325,16 +325,17 @@ class ModeSearch:
         self._note(engine, host)
         return np.array(new, np.int64)
 
-    def added_to(self, run: Run, draws: Grouped) -> Run:
-        """The outcome with what is known of the modes, and gates on it; ``draws`` are those of the target."""
-        search = self._search
+    def added_to(self, run: Run, frozen: Frozen) -> Run:
+        """The outcome with what is known of the modes, and gates on it; ``frozen`` is what it was made of."""
+        search, draws = self._search, frozen.draws
         share: FloatArray = np.zeros(0)
         se: FloatArray = np.zeros(0)
         visited: IntArray = np.zeros(0, np.int64)
         if search.modes and not search.without_list:
             labels = search.labels(draws.flat).reshape(draws.chain.shape)
             share, se, visited = mode_shares(labels, draws.numbered_tours, len(search.modes))
-        checks = run.diagnostics.checks
+        several = search.crowded or int(np.count_nonzero(share > gates.MATTERS)) > 1
+        checks = run.diagnostics.checks if several else _strict(run, frozen.most_rhat(several=False))
         if not search.without_list:
             expected = search.shares()
             checks = (
@@ -374,6 +375,12 @@ class ModeSearch:
             looked_at=search.base_starts + search.scanned,
             noticed=None if search.without_list else search.power,
         )
+
+
+def _strict(run: Run, limit: float) -> tuple[Check, ...]:
+    """The checks with the limit on R-hat that holds within one mode."""
+    strict = check_rhat(run.diagnostics.rhat, limit=limit)
+    return tuple(strict if check.name == strict.name else check for check in run.diagnostics.checks)
 
 
 def _go_on_counting(old: Chains, new: Chains) -> Chains:

@@ -96,8 +96,8 @@ class Frozen:
         What was sampled, from the base of the path, and how.
     chains, islands
         Number of chains, and of the islands that they are of.
-    asked
-        Target draws that were asked for, over all chains; None where nobody did.
+    asked, wanted
+        Target draws that were asked for, over all chains, None where nobody did; and how many the run was to bring.
     target, base
         Draws at lam = 1, and at lam = 0 where the base cannot be sampled.
     seen
@@ -116,6 +116,7 @@ class Frozen:
     chains: int
     islands: int
     asked: int | None
+    wanted: int
     target: Kept
     base: Kept
     seen: Seen
@@ -136,6 +137,10 @@ class Frozen:
     def draws(self) -> Grouped:
         """The target draws: as many as were asked for, or all that were kept."""
         return grouped(self.target, self.chains, most=self.asked, islands=self.islands)
+
+    def most_rhat(self, *, several: bool) -> float:
+        """Largest R-hat of the target draws, of one mode or of ``several``."""
+        return gates.most_rhat(self.settings.rhat, self.wanted, several=several)
 
     def base_draws(self, shape: tuple[int, int]) -> FloatArray:
         """Draws at lam = 0: exact where the base can be sampled, else the chains' own."""
@@ -162,6 +167,7 @@ def frozen_of(chains: Chains, seen: Seen, curve: LogZ) -> Frozen:
         chains=settings.chains,
         islands=1,
         asked=settings.chains * chains.draws if chains.must_draw else None,
+        wanted=settings.chains * chains.draws,
         target=chains.state.target,
         base=chains.state.base,
         seen=seen,
@@ -189,8 +195,8 @@ def judge(frozen: Frozen, history: tuple[RoundRecord, ...]) -> Run:
     checks = [
         *_travel_gates(frozen),
         *_draws_gates(frozen, draws, final),
-        gates.check_rhat(mixing.rhat, limit=frozen.settings.rhat),
-        gates.check_ess(min(mixing.bulk, mixing.tail)),
+        gates.check_rhat(mixing.rhat, limit=frozen.most_rhat(several=True)),
+        gates.check_both_ess(mixing.bulk, mixing.tail, frozen.wanted),
         travel.check_agreement(first, frozen.second, ("Rao-Blackwell", "MBAR")),
         travel.check_precision(first[1]),
     ]

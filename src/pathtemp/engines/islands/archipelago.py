@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from pathtemp._types import FloatArray
-from pathtemp.engines.default.engine import FEW_DRAWS, MOST_GRADIENTS, TemperEngine, good_enough
+from pathtemp.engines.default.engine import MOST_GRADIENTS, TemperEngine, good_enough
 from pathtemp.engines.default.modes import ModeSearch
 from pathtemp.engines.default.plan import TemperPlan
 from pathtemp.engines.default.verdict import judge
@@ -29,6 +29,7 @@ from pathtemp.paths.geometric import GeometricPath
 from pathtemp.result.fit import Fit
 from pathtemp.result.run import Counts, Run
 from pathtemp.seeds import island_word, seed_word
+from pathtemp.verdict.draws import FEW_DRAWS
 from pathtemp.verdict.modes import MATTERS
 from pathtemp.verdict.travel import check_finished, check_islands
 
@@ -216,4 +217,4 @@ def together(model: Model, plan: TemperPlan, tasks: Sequence[Task]) -> Run:
     checks = (*run.diagnostics.checks, *([check_islands(*ends.T)] if len(parts) > 1 else []))
     run = replace(run, diagnostics=replace(run.diagnostics, checks=checks))
     searches = [engine.modes for engine in used if engine.modes is not None]
-    return ModeSearch.united(searches).added_to(run, whole.draws) if searches else run
+    return ModeSearch.united(searches).added_to(run, whole) if searches else run

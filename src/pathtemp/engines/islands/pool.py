@@ -32,6 +32,7 @@ def pooled(parts: Sequence[Frozen], settings: Settings, *, same_path: bool) -> F
         chains=chains * len(parts),
         islands=len(parts),
         asked=asked,
+        wanted=sum(part.wanted for part in parts),
         target=joined([part.target for part in parts], chains),
         base=joined([part.base for part in parts], chains),
         seen=_seen([part.seen for part in parts]),
