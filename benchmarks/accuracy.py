@@ -73,24 +73,24 @@ def long_path(rows: list[Row]) -> bool:
 
 
 CASES: dict[str, Case] = {
-    "cauchy_pair": Case(testing.cauchy_pair, 5e4, "RMSE <= .05, share of theta > 0 within .5 ± .05", cauchy),
+    "cauchy_pair": Case(testing.cauchy_pair, 1.5e5, "RMSE <= .05, share of theta > 0 within .5 ± .05", cauchy),
     "beta_binomial_hard": Case(
-        partial(testing.beta_binomial, "hard"), 1e5, "RMSE of the whole curve <= .05", whole_curve
+        partial(testing.beta_binomial, "hard"), 3e5, "RMSE of the whole curve <= .05", whole_curve
     ),
     "logistic_regression": Case(
         partial(testing.logistic_regression, 30, 2000),
-        2e5,
+        6e5,
         "se <= .02, honest",
         partial(small_se, se=0.02),
         curve=False,
     ),
-    "eight_schools": Case(testing.eight_schools, 1.5e5, "se <= .02, honest", partial(small_se, se=0.02)),
+    "eight_schools": Case(testing.eight_schools, 4.5e5, "se <= .02, honest", partial(small_se, se=0.02)),
     "eight_schools_centred": Case(
-        partial(testing.eight_schools, centred=True), 1.5e5, "se <= .06, honest", partial(small_se, se=0.06)
+        partial(testing.eight_schools, centred=True), 4.5e5, "se <= .06, honest", partial(small_se, se=0.06)
     ),
-    "flower": Case(testing.flower, 4e5, "40 petals, mean share error <= .003, RMSE <= .02", petals),
+    "flower": Case(testing.flower, 1.2e6, "40 petals, mean share error <= .003, RMSE <= .02", petals),
     "high_dimensional_gaussian": Case(
-        testing.high_dimensional_gaussian, 1e6, "tours > 0, |z| <= 4, se <= .5", long_path
+        testing.high_dimensional_gaussian, 3e6, "tours > 0, |z| <= 4, se <= .5", long_path
     ),
 }
 

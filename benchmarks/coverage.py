@@ -18,7 +18,7 @@ from benchmarks.measure import Row, column, covered, markdown, measure, table
 from benchmarks.parallel import spread
 from pathtemp import testing
 
-BUDGETS = (4e4, 1.5e5, None)
+BUDGETS = (1.2e5, 4.5e5, None)
 
 PROBLEMS: dict[str, Callable[[], testing.Problem]] = {
     name: testing.ALL[name]

@@ -65,11 +65,11 @@ def regression(rows: int = 1_000_000, columns: int = 100) -> tuple[Model, float]
 
 
 CASES: dict[str, Case] = {
-    "ten_modes_64": Case(ten_modes, 64, 2e5),
-    "ten_modes_1024": Case(ten_modes, 1024, 4.8e5),
+    "ten_modes_64": Case(ten_modes, 64, 6e5),
+    "ten_modes_1024": Case(ten_modes, 1024, 1.4e6),
     "ten_modes_1024_default": Case(ten_modes, 1024),
-    "ten_modes_16384": Case(ten_modes, 16_384, 7.8e6),
-    "ten_modes_65536": Case(ten_modes, 65_536, 3.3e7),
+    "ten_modes_16384": Case(ten_modes, 16_384, 2.3e7),
+    "ten_modes_65536": Case(ten_modes, 65_536, 1e8),
     "gaussian_2000": Case(wide_gaussian),
     "regression_small": Case(partial(regression, 10_000)),
     "regression": Case(regression, 64),

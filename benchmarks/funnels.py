@@ -92,33 +92,33 @@ def two_modes(rows: list[Row]) -> bool:
 CASES: dict[str, Case] = {
     "eight_schools_flat": Case(
         testing.eight_schools_flat,
-        1e5,
+        2e5,
         "quantiles <= 2%, moments <= 1%",
         flat_schools,
         (*QUANTILES, *MOMENT_NAMES),
     ),
     "eight_schools": Case(
         testing.eight_schools_prior,
-        1e5,
+        2e5,
         "quantiles <= 2%, evidence within 3 se",
         schools,
         (*QUANTILES[:5], "m1"),
     ),
-    "funnel_9": Case(testing.neal_funnel, 3e5, "sd <= 1%, P(y < -6), P(y < -9) <= 5%", neal, ("sd", *TAIL_NAMES)),
+    "funnel_9": Case(testing.neal_funnel, 6e5, "sd <= 1%, P(y < -6), P(y < -9) <= 5%", neal, ("sd", *TAIL_NAMES)),
     "funnel_50": Case(
-        partial(testing.neal_funnel, 50), 3e5, "sd <= 1%, P(y < -6), P(y < -9) <= 5%", neal, ("sd", *TAIL_NAMES)
+        partial(testing.neal_funnel, 50), 6e5, "sd <= 1%, P(y < -6), P(y < -9) <= 5%", neal, ("sd", *TAIL_NAMES)
     ),
     "hierarchical_50": Case(
         testing.hierarchical,
-        3e5,
+        6e5,
         "quantiles <= 3%",
         partial(below, names=QUANTILES, most=0.03),
         QUANTILES,
     ),
-    "two_mode_scale": Case(testing.two_mode_scale, 2e5, "found, or not converged", two_modes, QUANTILES),
+    "two_mode_scale": Case(testing.two_mode_scale, 4e5, "found, or not converged", two_modes, QUANTILES),
     "eight_schools_flat_uniform": Case(
         testing.eight_schools_flat,
-        1e5,
+        2e5,
         "quantiles <= 2%, moments <= 1%",
         flat_schools,
         (*QUANTILES, *MOMENT_NAMES),

@@ -27,7 +27,7 @@ class Scenario:
     family: str
     name: str
     make: Callable[[], testing.Problem]
-    budget: float | None = 1e5
+    budget: float | None = 3e5
     chains: int | None = None
 
 
@@ -98,7 +98,7 @@ def _narrow(
     weight: float,
     *,
     family: str = "narrow mode",
-    budget: float | None = 1e5,
+    budget: float | None = 3e5,
     chains: int | None = None,
 ) -> Scenario:
     make = partial(narrow, dim, width=width, weight=weight)
@@ -106,13 +106,13 @@ def _narrow(
 
 
 SCENARIOS = (
-    Scenario("small budget", "40 petals", testing.flower, 1.3e4),
-    Scenario("small budget", "student modes", testing.student_modes, 2e4),
-    Scenario("small budget", "unequal modes", testing.unequal_modes, 3e4),
-    Scenario("small budget", "ten modes, 50-d", partial(testing.paper_mixture, 50, centre_scale=5.0), 6e4),
-    Scenario("small budget", "logistic 10-d", partial(testing.logistic_regression, 10, 300), 1.5e4),
-    Scenario("small budget", "gaussian 200-d", partial(testing.high_dimensional_gaussian, 200), 5e4),
-    Scenario("small budget", "funnel 30-d", partial(testing.funnel, 30), 2e4),
+    Scenario("small budget", "40 petals", testing.flower, 3.9e4),
+    Scenario("small budget", "student modes", testing.student_modes, 6e4),
+    Scenario("small budget", "unequal modes", testing.unequal_modes, 9e4),
+    Scenario("small budget", "ten modes, 50-d", partial(testing.paper_mixture, 50, centre_scale=5.0), 1.8e5),
+    Scenario("small budget", "logistic 10-d", partial(testing.logistic_regression, 10, 300), 4.5e4),
+    Scenario("small budget", "gaussian 200-d", partial(testing.high_dimensional_gaussian, 200), 1.5e5),
+    Scenario("small budget", "funnel 30-d", partial(testing.funnel, 30), 6e4),
     Scenario("far base", "1-d, 10 and -30", partial(far, 1, places=(10.0, -30.0), scales=(1.0, 2.0), base=1.0)),
     Scenario("far base", "2-d, 12 and 40", partial(far, 2, places=(12.0, 40.0), scales=(1.0, 0.5), base=1.0)),
     Scenario("far base", "5-d, 20 and -25", partial(far, 5, places=(20.0, -25.0), scales=(0.5, 2.0), base=1.0)),
@@ -146,6 +146,6 @@ SCENARIOS = (
     Scenario("islands", "1-d, .02 wide", partial(islands, 1, radii=(1.0, 0.01), places=(-1.0, 5.0), share=0.5)),
     Scenario("islands", "2-d, .1 wide", partial(islands, 2, radii=(1.0, 0.05), places=(-1.0, 5.0), share=0.4)),
     Scenario("islands", "3-d, .4 wide", partial(islands, 3, radii=(1.5, 0.2), places=(-1.0, 4.0), share=0.6)),
-    Scenario("no sampler", "narrow 2-d", lambda: without_sampler(narrow(2, width=0.1, weight=0.5)), 1e5),
-    Scenario("no sampler", "two-faced base", partial(two_faced_base, 0.2), 1e5),
+    Scenario("no sampler", "narrow 2-d", lambda: without_sampler(narrow(2, width=0.1, weight=0.5)), 3e5),
+    Scenario("no sampler", "two-faced base", partial(two_faced_base, 0.2), 3e5),
 )

@@ -98,23 +98,23 @@ _UNEQUAL = ("every share within 10% of itself, RMSE of log z <= .1", partial(rel
 _UNIMODAL = ("at most 15% more gradients than without the search", cheap)
 
 CASES: dict[str, Case] = {
-    "mixture_100": _mixture(100, 1.0, 2e5, 0.015, 0.1),
-    "mixture_100_far": _mixture(100, 5.0, 2e5, 0.015, 0.1),
-    "mixture_10": _mixture(10, 1.0, 1e5, 0.012, 0.05),
-    "mixture_10_far": _mixture(10, 5.0, 1e5, 0.012, 0.05),
-    "unequal": Case(testing.unequal_modes, 2e5, *_UNEQUAL),
-    "unequal_given": Case(testing.unequal_modes, 2e5, *_UNEQUAL, hints=near_modes),
+    "mixture_100": _mixture(100, 1.0, 6e5, 0.015, 0.1),
+    "mixture_100_far": _mixture(100, 5.0, 6e5, 0.015, 0.1),
+    "mixture_10": _mixture(10, 1.0, 3e5, 0.012, 0.05),
+    "mixture_10_far": _mixture(10, 5.0, 3e5, 0.012, 0.05),
+    "unequal": Case(testing.unequal_modes, 6e5, *_UNEQUAL),
+    "unequal_given": Case(testing.unequal_modes, 6e5, *_UNEQUAL, hints=near_modes),
     "student": Case(
         testing.student_modes,
-        2e5,
+        6e5,
         "5 modes in 19 of 20 runs, every share within 15% of itself, RMSE of log z <= .05",
         partial(all_found, share=0.15, log_z=0.05),
     ),
-    "narrow": Case(testing.narrow_mode, 1e5, "never converged without the narrow mode (50 runs)", never_missing),
+    "narrow": Case(testing.narrow_mode, 3e5, "never converged without the narrow mode (50 runs)", never_missing),
     **{
         f"growth_{dim}": Case(
             partial(testing.paper_mixture, dim, centre_scale=5.0),
-            2e5,
+            6e5,
             "no worse than dim^.75, shares as accurate",
             partial(accurate, share=0.015, log_z=0.1),
         )

@@ -25,7 +25,7 @@ from pathtemp import settings, testing
 from pathtemp._types import Array
 from pathtemp.settings import Marginal
 
-BUDGET = 100_000.0
+BUDGET = 300_000.0
 POWER = 4
 MARGINALS: tuple[Literal["uniform", "min-variance", "constant-kl"], ...] = ("uniform", "min-variance", "constant-kl")
 PROBLEMS: dict[str, Callable[[], testing.Problem]] = {
