@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from pathtemp._types import Array, FloatArray
 from pathtemp.api.arguments import a_kind_of, finite_array, positive_number, whole_number
 from pathtemp.api.cores import kept_to_cores
+from pathtemp.api.environment import check_environment
 from pathtemp.api.given import check_asked, check_nothing_else, context_model, init_names, init_points, made_model
 from pathtemp.engines.default.effort import cheapest, settled_effort, work_of
 from pathtemp.engines.default.engine import FEWEST_ROUNDS, MOST_GRADIENTS, TemperEngine
@@ -161,6 +162,7 @@ def temper(
         check_nothing_else(args, kwargs | ({} if data is None else {"data": data}), TAKEN)
     given = the_model("temper", model, target, base, dim)
     if target is not None:
+        check_environment()
         check_density("target", given.log_target, given.dim)
     _check_likelihood(given)
     hints = _hints(modes, init, given)
