@@ -32,7 +32,7 @@ test-slow: $(VENV)/installed docs  ## many seeds, long runs, the site, and the r
 	  echo "chromium and chromedriver are not installed: the report page was NOT tested in a browser"; fi
 
 test-programs: $(VENV)/installed  ## many Stan, PyMC and NumPyro programs; Stan's need a C++ compiler
-	$(PYTEST) -m "stan_full or programs_full" tests/frontends
+	$(PYTEST) -m "stan_full or programs_full" tests/frontends tests/test_cli.py
 
 test-release: $(VENV)/installed  ## the wheel and the sdist in empty environments, and the first hour in four languages
 	$(BIN)/python -m pytest -m release tests/release

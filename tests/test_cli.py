@@ -222,6 +222,7 @@ def test_augment_writes_a_program_and_its_data(tmp_path: Path, capsys: pytest.Ca
     assert capsys.readouterr().out == (tmp_path / "mine_augmented.stan").read_text()
 
 
+@pytest.mark.stan_full
 @pytest.mark.usefixtures("stan")
 def test_what_is_compiled_is_what_a_run_needs(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

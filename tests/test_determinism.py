@@ -118,6 +118,7 @@ def test_no_round_after_the_first_compiles_anything(compiled_by_round: list[int]
     assert compiled_by_round[-1] == compiled_by_round[0], compiled_by_round
 
 
+@pytest.mark.slow
 def test_extending_by_a_budget_compiles_no_round_and_is_the_same_every_time(compiled_by_round: list[int]) -> None:
     more = []
     for _ in range(2):

@@ -63,6 +63,9 @@ class Counting:
         self._counting = threading.Lock()
         self._gradient = GRADIENT(self.gradient)
 
+    def names(self) -> list[str]:
+        return ["x"]
+
     def address(self, name: str) -> int | None:
         return ctypes.cast(self._gradient, ctypes.c_void_p).value if name == "bs_log_density_gradient" else 0
 
