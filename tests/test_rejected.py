@@ -20,7 +20,16 @@ from pathtemp.engines.met import Place, Watch, target_at, watch_of
 from pathtemp.errors import InfiniteDensity
 from pathtemp.kernels import hmc
 from pathtemp.kernels.joint_nuts import spent_by
-from pathtemp.kernels.rejected import FIELD, GRADIENT, ZERO, Rejected, code_at_end, kinds, point_of, rejected_at
+from pathtemp.kernels.rejected import (
+    FIELD,
+    GRADIENT,
+    ZERO,
+    Rejected,
+    code_at_end,
+    kinds,
+    point_of,
+    rejected_at,
+)
 from pathtemp.kernels.rejected import NAN as NAN_CODE
 from pathtemp.model import inputs
 from pathtemp.model.evaluate import energies_of
@@ -128,6 +137,15 @@ def test_plus_infinity_in_the_rounds_is_told_and_the_rounds_before_are_kept(
     assert in_hole(jnp.asarray(where(met)))
     fit = pt.resume(place, NAN, progress=False)
     assert len(fit.history) > 4
+
+
+def test_what_only_one_program_rounds_to_infinity_is_no_error() -> None:
+    """Log densities of -1e28 are so coarse that a sum of exponentials of them may overflow in one program alone."""
+    met = Rejected(np.array([[0, FIELD**3], [ZERO, 0]]), np.zeros((2, 1)))  # type: ignore[arg-type]
+    finite, infinite = (Watch(NAN, lambda x, y=y: Place(x, np.array([-1.0, y]))) for y in (-1e28, 1e31))
+    assert finite.met(met, None, 4) == Rejections(1, 1, 4)
+    with pytest.raises(InfiniteDensity):
+        infinite.met(met, None, 4)
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from pathtemp.kernels.rejected import Rejected, kinds
 from pathtemp.model.evaluate import values_of
 from pathtemp.model.inputs import in_words
 from pathtemp.model.model import Model
-from pathtemp.paths.geometric import GeometricPath
+from pathtemp.paths.geometric import HUGE, GeometricPath
 from pathtemp.result.run import NOWHERE, Rejections
 
 log = logging.getLogger("pathtemp")
@@ -84,7 +84,10 @@ class Watch:
         found = kinds(rejected.code)
         if found.infinite.any():
             at = self.place(_worst(rejected, found.infinite))
-            raise InfiniteDensity(at.theta, np.append(-np.inf, at.values)[-2:], lam=at.lam)
+            if np.any(at.values > HUGE):
+                raise InfiniteDensity(at.theta, np.append(-np.inf, at.values)[-2:], lam=at.lam)
+            # Log densities of -1e28 are rounded by 1e12, and what one program rounds to +inf another does not.
+            found = found._replace(nan=found.nan + found.infinite)
         counts = Rejections(
             int(found.zero.sum()),
             int(found.nan.sum()),
