@@ -22,7 +22,7 @@ from arviz_stats import summary
 import pathtemp as pt
 
 Y = np.array([-2.1, -1.8, -2.4, 2.2, 1.7, 2.5])
-BUDGET = 36_000
+BUDGET = 150_000
 SIGMA = 0.5
 
 
@@ -74,13 +74,9 @@ def numpyro_language() -> Language:
         mu, sigma = numpyro.sample("mu", dist.Normal(0.0, 3.0)), numpyro.sample("sigma", dist.HalfNormal(2.0))
         numpyro.sample("y", dist.Normal(mu, sigma), obs=y)
 
-    def improper(y: Any) -> None:
-        mu = numpyro.sample("mu", dist.ImproperUniform(dist.constraints.real, (), ()))
-        numpyro.sample("y", dist.Normal(mu, 1.0), obs=y)
-
     y = jnp.asarray(Y)
     return Language(
-        pt.from_numpyro(mixture, y), pt.from_numpyro(single, y), lambda: pt.from_numpyro(improper, y), "sigma", True
+        pt.from_numpyro(mixture, y), pt.from_numpyro(single, y), lambda: pt.from_numpyro(single), "sigma", True
     )
 
 
@@ -93,9 +89,9 @@ def pymc_language() -> Language:
         pm.NormalMixture("y", np.full(2, 0.5), mu, SIGMA, observed=Y)
     with pm.Model() as single:
         pm.Normal("y", pm.Normal("mu", 0.0, 3.0), pm.HalfNormal("sigma", 2.0), observed=Y)
-    with pm.Model() as improper:
-        pm.Normal("y", pm.Flat("mu"), 1.0, observed=Y)
-    return Language(pt.from_pymc(mixture), pt.from_pymc(single), lambda: pt.from_pymc(improper), "sigma", True)
+    with pm.Model() as discrete:
+        pm.Normal("y", pm.Poisson("count", 3.0), 1.0, observed=Y)
+    return Language(pt.from_pymc(mixture), pt.from_pymc(single), lambda: pt.from_pymc(discrete), "sigma", True)
 
 
 def stan_language() -> Language:
