@@ -25,6 +25,7 @@ from _pytest.doctest import DoctestItem
 from pathtemp import seeds
 from pathtemp.engines.default import effort
 from pathtemp.kernels import compilation
+from pathtemp.model import price
 
 RUNS = re.compile(r"\b(\w*temper(ing)?|divide_and_conquer|path_sample|resume|run_paper|run_chain|nuts|from_numpyro)\(")
 """Calls that run an engine: a doctest with one compiles for seconds, and is slow."""
@@ -42,7 +43,7 @@ os.environ["XLA_FLAGS"] = " ".join((*LEAST_WORK, os.environ.get("XLA_FLAGS", "")
 # An option of the library would come after them, and win.
 del compilation.QUICK["xla_backend_optimization_level"]
 # No test hangs on the clock: what a run does must not depend on how busy the machine is.
-effort.DEAR, effort.CHEAP = float("inf"), 0.0
+effort.DEAR, effort.CHEAP, price.DEAR = float("inf"), 0.0, float("inf")
 
 OFFSET = int(os.environ.get("PATHTEMP_TEST_SEED", "0"))
 TESTS = str(Path(__file__).parent / "tests")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from typing import Any
 
 import jax.numpy as jnp
@@ -13,6 +12,7 @@ from tempered import PRICE, problem, unsampled_model
 
 import pathtemp as pt
 from pathtemp.engines.default.anneal import MovesShape, anneal, equilibrate
+from pathtemp.model import price as pricing
 from pathtemp.model.model import Model
 from pathtemp.model.price import density_price
 from pathtemp.modes.search import Search
@@ -86,21 +86,15 @@ def test_margins_and_paths_are_within_theirs(name: str) -> None:
     assert 18_000 < spent <= 20_000
 
 
-def test_the_ratio_of_times_is_rounded_to_a_class() -> None:
+def test_the_ratio_of_times_is_rounded_to_a_class(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few classes, far from the ratios that are usual: the next run, and another machine, find the same."""
-    waits = {"value": 0.01, "gradient": 0.03}
-    asked: list[str] = []
-
-    def evaluate(what: str) -> Any:
-        return lambda: (asked.append(what), time.sleep(waits[what]))
-
-    assert density_price(evaluate("value"), evaluate("gradient"), count=1) == 0.25
-    waits["gradient"] = 0.3
-    assert density_price(evaluate("value"), evaluate("gradient"), count=1) == 1 / 16
-    asked.clear()
-    waits["value"] = 0.0
-    assert density_price(evaluate("value"), evaluate("gradient"), count=10**9) == 0.25
-    assert "gradient" not in asked
+    monkeypatch.setattr(pricing, "DEAR", 2e-4)
+    monkeypatch.setattr(pricing, "quickest", lambda evaluate: evaluate())
+    assert density_price(lambda: 0.01, lambda: 0.03, count=1) == 0.25
+    assert density_price(lambda: 0.01, lambda: 0.3, count=1) == 1 / 16
+    assert density_price(lambda: 0.01, lambda: 0.011, count=1) == 1.0
+    # Below a fifth of a millisecond the gradient is not looked at.
+    assert density_price(lambda: 0.01, lambda: 1 / 0, count=100) == 0.25
 
 
 def test_a_price_beyond_a_gradient_is_refused() -> None:

@@ -93,9 +93,6 @@ def density_price(values: Callable[[], object], gradients: Callable[[], object],
     Where a density is not dear its gradient is not looked at, and the usual price is given. The quickest of a few
     timings counts, once each program is there.
 
-    >>> import time
-    >>> density_price(lambda: time.sleep(0.01), lambda: time.sleep(0.5), count=1)
-    0.0625
     >>> density_price(lambda: None, lambda: 1 / 0)
     0.25
     """

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpyro.distributions as dist
 import pytest
+from wrong_inputs import STAN
 
 import pathtemp as pt
 from pathtemp.errors import InputError
@@ -168,20 +169,6 @@ def test_a_base_program_with_other_parameters_is_told() -> None:
     check_same(with_parameters(TWO), with_parameters("vector[N] x; real tau;"))
 
 
-PROGRAM = """data {
-  int<lower=0> N;
-  vector[N] y;
-}
-parameters {
-  real mu;
-}
-model {
-  y ~ normal(mu, 1);
-  mu ~ normal(0, 5);
-}
-"""
-
-
 @pytest.mark.usefixtures("stanc_available")
 @pytest.mark.parametrize(
     ("change", "sentence"),
@@ -189,7 +176,7 @@ model {
         ({"data": {"N": -1, "y": []}}, "mine.stan, line 2: the data variable 'N' must be at least 0, and is -1"),
         ({"data": {"N": 2, "y": [NAN, 1.0]}}, "mine.stan, line 3: the data variable 'y' has NaN at 1 of 2"),
         ({"base": {"nu": pt.normal()}}, "base: it has no distribution for 'mu'"),
-        ({"base_program": PROGRAM.replace("mu", "nu")}, "base_program: both must have the same parameters"),
+        ({"base_program": STAN.replace("mu", "nu")}, "base_program: both must have the same parameters"),
         ({"program": "model { }"}, "the Stan program, line 1: the program has no parameters"),
     ],
 )
@@ -201,7 +188,7 @@ def test_nothing_was_compiled(
 
     monkeypatch.setattr(building, "build", fail)
     file = tmp_path / "mine.stan"
-    file.write_text(PROGRAM)
+    file.write_text(STAN)
     given = {"program": file, "data": {"N": 2, "y": np.ones(2)}, "progress": False}
     with pytest.raises(InputError, match=f"^{re.escape(sentence)}"):
         from_stan(**(given | change))
@@ -211,7 +198,7 @@ def test_nothing_was_compiled(
 
 def test_names_in_other_arguments_are_told(tmp_path: Path) -> None:
     file = tmp_path / "mine.stan"
-    file.write_text(PROGRAM)
+    file.write_text(STAN)
     with pytest.raises(InputError, match=r"^margin: the program has no 'muu'; is 'mu' meant\?"):
         pt.divide_and_conquer(file, margin="muu[3]", data={})
     with pytest.raises(InputError, match=r"^init: the program has no 'sigma'; its parameters are mu"):
