@@ -9,11 +9,10 @@ import numpy as np
 
 from pathtemp._types import FloatArray
 from pathtemp.errors import InputError
-from pathtemp.frontends.stan.canonical import split_top
-from pathtemp.frontends.stan.declarations import declared_bounds, declared_names, is_declaration
+from pathtemp.frontends.stan.declarations import declared_bounds, declared_names
 from pathtemp.frontends.stan.expressions import Number, number_of
 from pathtemp.frontends.stan.program import Program
-from pathtemp.frontends.stan.source import without_comments
+from pathtemp.frontends.stan.sizes import data_declarations
 
 SLACK = 1e-7
 """What a sum or a length may be off: ten times what Stan allows, so that Stan itself has the last word."""
@@ -30,9 +29,7 @@ def check_bounds(values: Mapping[str, Any], program: Program) -> None:
         The program that declares them.
     """
     known = {name: x for name, x in values.items() if isinstance(x, int | float)}
-    for statement in map(str.strip, split_top(without_comments(program.body("data")), ";")):
-        if not is_declaration(statement):
-            continue
+    for statement in data_declarations(program):
         kind, bounds = declared_bounds(statement)
         for name, _ in declared_names(statement):
             if name in values and not isinstance(values[name], dict) and (bounds or kind in _TYPES):

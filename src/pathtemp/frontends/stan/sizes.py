@@ -15,6 +15,14 @@ from pathtemp.frontends.stan.program import Program
 from pathtemp.frontends.stan.source import without_comments
 
 
+def data_declarations(program: Program) -> list[str]:
+    """The declarations of the data block, each without its semicolon."""
+    if "data" not in program.blocks:
+        return []
+    statements = map(str.strip, split_top(without_comments(program.body("data")), ";"))
+    return [statement for statement in statements if is_declaration(statement)]
+
+
 def check_sizes(values: Mapping[str, Any], program: Program) -> None:
     """Raise where data are of another size than declared; sizes that only Stan can compute are left to it.
 
@@ -25,13 +33,9 @@ def check_sizes(values: Mapping[str, Any], program: Program) -> None:
     program
         The program that declares them.
     """
-    if "data" not in program.blocks:
-        return
     known = {name: int(x) for name, x in values.items() if isinstance(x, int)}
-    for statement in split_top(without_comments(program.body("data")), ";"):
-        if not is_declaration(statement.strip()):
-            continue
-        for name, declared in declared_shapes(statement.strip()):
+    for statement in data_declarations(program):
+        for name, declared in declared_shapes(statement):
             if name in values and not isinstance(values[name], dict):
                 _check_one(name, values[name], declared, known, program)
 
