@@ -12,6 +12,7 @@ from tempered import problem
 import pathtemp as pt
 from pathtemp.engines.default import effort
 from pathtemp.errors import InputError
+from pathtemp.model import price
 from pathtemp.paths.geometric import GeometricPath
 from pathtemp.settings import Settings
 
@@ -65,6 +66,7 @@ def test_a_slow_density_is_timed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_price_of_a_density_beside_its_gradient_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where a density is not cheap; its gradient is all but free here, so that it costs as much."""
+    monkeypatch.setattr(price, "DEAR", 2e-4)
     monkeypatch.setattr(effort, "values_of", lambda path, theta: time.sleep(5e-4 * len(theta)))
     assert settled(Settings()).density_price == 1.0
     assert settled(Settings(density_price=0.1)).density_price == 0.1
