@@ -20,7 +20,7 @@ from pathtemp.paths.geometric import GeometricPath
 from pathtemp.settings import Settings
 
 SETTINGS = Settings(chains=16, iterations=16)
-ROUND = 16 * 16 * (1 + 8 * PRICE)
+ROUND = 16 * 16 * (1 + SETTINGS.orbit * PRICE)
 CALL = MovesShape(moves=3, leapfrogs=4, acceptance=0.8, batch=None)
 
 
@@ -128,7 +128,7 @@ def test_an_extension_is_kept_to_as_well() -> None:
 
 @pytest.mark.parametrize("budget", [1, ROUND])
 def test_extensions_that_hold_no_round_are_refused(budget: float) -> None:
-    with pytest.raises(pt.InputError, match=r"extend: budget must be 845 gradient equivalents at least"):
+    with pytest.raises(pt.InputError, match=r"extend: budget must be 563 gradient equivalents at least"):
         temper("density", 15_000, "auto").extend(budget=budget)
 
 

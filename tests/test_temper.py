@@ -290,6 +290,7 @@ def test_without_a_round_trip_log_z_is_unknown(monkeypatch: pytest.MonkeyPatch) 
     """Whatever the sums of the rounds say: they rest on chains that never came back."""
     engine = fit().continuation.engine  # type: ignore[union-attr]
     monkeypatch.setattr(engine, "trips", TripCounter(64))
+    monkeypatch.setattr(engine, "_verdict", None)
     made = engine.fit(fit().history)
     assert np.isnan(made.log_z.mean[1:]).all()
     assert np.isinf(made.log_z.stderr[1:]).all()

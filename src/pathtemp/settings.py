@@ -40,8 +40,9 @@ class Settings:
     acceptance
         Target acceptance of HMC, to which step sizes adapt at each lam.
     orbit
-        Points of the lattice on which lam moves along the orbit; one less is evaluated. For multiples of eight the
-        same number lies at each end of the path, wherever the lattice is, which makes log z the more precise.
+        Points of the lattice on which lam moves along the orbit; one less is evaluated. More of them make log z more
+        precise, above all multiples of eight, of which the same number lies at each end of the path, wherever the
+        lattice is; draws gain little.
     anneal_moves, anneal_ess
         HMC moves per level of the annealing pass, and the conditional effective sample size that spaces its levels.
     adapt_least, adapt_share
@@ -60,9 +61,9 @@ class Settings:
         Chains evaluated at once; None for all. Bounds memory; does not change any chain's draws.
     effort
         "full" scans up to 16,384 draws of the base for modes, moves lam on a lattice of ``orbit`` points, and brings
-        some 4000 target draws; "thorough" scans 131,072 and makes up to 16,384 starts where they help; "light" scans
-        1024, moves on two points whatever ``orbit`` is, and brings some 1300. "auto" times the density at the start and
-        takes "thorough" up to 8 us and "light" from 0.2 ms on. The fit says which it was.
+        some 4000 target draws; "thorough" scans up to 131,072 and makes up to 16,384 starts where that helps; "light"
+        scans 1024, moves on two points whatever ``orbit`` is, and brings some 1300. "auto" times the density at the
+        start and takes "thorough" up to 8 us and "light" from 0.2 ms on. The fit says which it was.
     density_price
         Gradient equivalents that one density costs in a ``budget``, at most 1. None is 1/4, unless the effort is "auto"
         and a density takes 0.2 ms or more: then both are timed at the start, and their ratio is rounded to 1/16, 1/4 or
@@ -73,7 +74,7 @@ class Settings:
     iterations: int = 32
     leapfrogs: int | None = None
     acceptance: float = 0.8
-    orbit: int = 8
+    orbit: int = 4
     anneal_moves: int = 3
     anneal_ess: float = 0.5
     adapt_least: float = 0.2
@@ -146,14 +147,14 @@ class Settings:
         """Gradient equivalents that a round costs on average in ``dim`` dimensions.
 
         >>> Settings().round_cost_in(10)
-        6144.0
+        4096.0
         """
         return self.round_gradients_in(dim) + self.price * self.round_densities
 
     def within(self, budget: float, dim: int) -> Settings:
         """A copy whose rounds are short enough for a ``budget`` in gradient equivalents: some for each phase of a run.
 
-        >>> Settings().within(1e5, dim=10).iterations, Settings().within(9e4, dim=10).iterations
+        >>> Settings().within(1e5, dim=10).iterations, Settings().within(6e4, dim=10).iterations
         (32, 16)
         """
         short = budget < FEW_ROUNDS * self.round_cost_in(dim) and self.iterations >= 32

@@ -45,7 +45,7 @@ def halves(draws: np.ndarray) -> np.ndarray:
     return draws[:, : 2 * half].reshape(-1, half)
 
 
-@pytest.mark.parametrize("update", ["importance", "rao_blackwell"])
+@pytest.mark.parametrize("update", [pytest.param("importance", marks=pytest.mark.slow), "rao_blackwell"])
 def test_discrete_tempering(update: Update) -> None:
     fit, truth = discrete(update, 0), easy()
     assert_log_z(fit)

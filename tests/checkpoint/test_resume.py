@@ -83,7 +83,7 @@ MADE_ANEW: dict[str, set[str]] = {
         "_round_seconds",
         "_may_begin_again",
     },
-    "TemperEngine": {"_model", "_plan", "start", "price", "density_price"},
+    "TemperEngine": {"_model", "_plan", "start", "price", "density_price", "_verdict"},
     "Chains": {
         "model",
         "seed",

@@ -215,6 +215,10 @@ def test_errors_shrink_honestly_as_a_margin_is_extended() -> None:
         longer = fit.extend(budget=54_000)
         assert fit.marginal is not None
         assert longer.marginal is not None  # type: ignore[attr-defined]
+        if longer.diagnostics.tours == 0:
+            # It never came back, and says so: there is no error to judge.
+            assert not longer.converged
+            continue
         upper, first = longer.marginal.quantile(0.9750021), fit.marginal.quantile(0.9750021)  # type: ignore[attr-defined]
         z.append(float((upper.value - np.exp(1.96)) / upper.se))
         ratio.append(float(upper.se / first.se))
@@ -227,7 +231,7 @@ def test_errors_shrink_honestly_as_a_margin_is_extended() -> None:
 @pytest.mark.parametrize(
     ("how", "message"),
     [
-        ({"budget": 10}, "extend: budget must be 317 gradient equivalents at least"),
+        ({"budget": 10}, "extend: budget must be 246 gradient equivalents at least"),
         ({"draws": 10}, "extend: give budget=; that is what this run can"),
         ({}, "extend: give budget=; that is what this run can"),
     ],

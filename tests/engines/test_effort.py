@@ -48,7 +48,7 @@ def test_the_price_of_a_density_decides(monkeypatch: pytest.MonkeyPatch, seconds
     monkeypatch.setattr(effort, "_seconds", lambda path, block: next(clock))
     made = settled(Settings())
     assert made.effort == chosen
-    assert made.orbit == (2 if chosen == "light" else 8)
+    assert made.orbit == (2 if chosen == "light" else 4)
     assert next(clock, None) is None
 
 

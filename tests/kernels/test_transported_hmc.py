@@ -351,7 +351,10 @@ LABEL_BUGS: dict[Plant, int] = {
 """Bugs of the labels, and the iterations after which each shows."""
 
 
-@pytest.mark.parametrize("bug", range(len(LABEL_BUGS)), ids=[plant.__name__ for plant in LABEL_BUGS])
+@pytest.mark.parametrize(
+    "bug",
+    [pytest.param(k, marks=pytest.mark.slow if k else (), id=bug.__name__) for k, bug in enumerate(LABEL_BUGS)],
+)
 def test_a_bug_planted_in_the_labels_is_seen(bug: int) -> None:
     # Without exact draws of the base, which repair what the labels break, and with step sizes that differ much.
     iterate, iterations = kernel("legs", sampled=False, plants=tuple(LABEL_BUGS)), list(LABEL_BUGS.values())[bug]

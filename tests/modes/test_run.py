@@ -168,6 +168,7 @@ def test_asking_changes_nothing(late: pt.Fit) -> None:
     assert repr(first.modes) == repr(second.modes) == repr(late.modes)
 
 
+@pytest.mark.slow
 def test_it_goes_on_from_before_and_after_the_look(late: pt.Fit, place: Path, tmp_path: Path) -> None:
     for kept in (before(place), place):
         again = pt.resume(Path(shutil.copy(kept, tmp_path / "run.nc")), near().model, progress=False)

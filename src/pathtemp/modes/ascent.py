@@ -10,7 +10,7 @@ unlike scales. It goes on in units of the curvature where it stands, in which al
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -20,7 +20,8 @@ import numpy as np
 
 from pathtemp._types import Array, FloatArray, IntArray, LogDensity
 from pathtemp.kernels.compilation import compiled_once
-from pathtemp.modes.local import gradients_at
+from pathtemp.modes.dedupe import nearest_mode
+from pathtemp.modes.local import Local, gradients_at
 
 BoolArray = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
 
@@ -121,6 +122,7 @@ def ascend(
     close: float = CLOSE,
     units: FloatArray | None = None,
     room: float = np.inf,
+    laws: Sequence[Local] = (),
 ) -> Ascents:
     """Climb from each of the ``starts`` (n, dim); ``scale`` (dim,) is the unit of each coordinate.
 
@@ -129,7 +131,7 @@ def ascend(
     ``most_steps``. It has arrived where Newton's step promises ``close`` nats or less. ``units`` (n, dim, dim)
     are steps of about one standard deviation as columns, where they are known; up to ``WHITENED`` dimensions they are
     used. Ascents under way are dropped, as if they had not been taken up, where ``room`` does not pay for their next
-    steps.
+    steps. One that comes to the centre of a known mode, one of the ``laws``, has arrived there.
 
     >>> ends = ascend(lambda x: -jnp.sum((x - 3.0) ** 2), np.zeros((2, 1)), scale=np.ones(1), most_gradients=1e4)
     >>> ends.arrived.tolist(), ends.theta.round(2).tolist()
@@ -164,6 +166,7 @@ def ascend(
         begun = (holds >= 0) & (steps == 0)
         after, heights = climb(lanes, frame, near)
         lanes = jax.tree.map(np.array, after)
+        lanes.arrived[_known(laws, frame, lanes) & ~lanes.stuck] = True  # type: ignore[index]
         first[holds[begun]] = np.asarray(heights)[begun]
         spent += LANES * CHUNK
         steps += CHUNK
@@ -187,6 +190,11 @@ def ascend(
         spent += _take_new_units(log_density, lanes, frame, np.flatnonzero(goes_on))
     first[holds[holds >= 0]] = -np.inf
     return Ascents(ends, height, spread, own if dim <= WHITENED else {}, arrived, first, spent)
+
+
+def _known(laws: Sequence[Local], frame: Frame, lanes: Lane) -> BoolArray:
+    """Which lanes have come to the centre of a known mode."""
+    return np.asarray(nearest_mode(laws, frame.theta(np.asarray(lanes.x))) >= 0)
 
 
 def _blank(dim: int) -> Lane:

@@ -15,6 +15,7 @@ from pathtemp.modes.planted import Planted
 from pathtemp.modes.power import PLACES, Goal, Plot, Power, led_by_draws, noticed_at, noticed_by_turn
 from pathtemp.modes.scan import AWAY, Scan
 from pathtemp.modes.search import MOST_MODES, NEGLIGIBLE_MASS, Search
+from pathtemp.modes.shape import Shape, learned_shape
 from pathtemp.seeds import Draws
 
 BATCH = 32
@@ -29,6 +30,9 @@ FAR = (4.0, 32.0)
 GOALS, GOAL_POWER = (Goal(width=0.7, share=0.05), Goal(width=0.5, share=0.1)), 0.95
 """Such modes are to be noticed with this probability."""
 
+SECOND_POWER = 0.9
+"""Power to notice a mode narrower than all known ones below which there is a second scan."""
+
 FEW_MODES = 4
 """Modes from which others are expected to be like them."""
 
@@ -38,11 +42,18 @@ MOST_HELD = 32_768
 NEAREST = 0.25
 """How near to a known mode others are planted, relative to a draw of the base."""
 
+FIRST_SCAN, FIRST_STARTS, FIRST_HELD = 16_384, 2048, (16, 128)
+"""Draws of the base that are scanned first, starts that are made then, and points that planted modes are held
+against."""
+
+TAIL_POINTS = 4096
+"""Points of a scan from which tails are learned."""
+
 MISSING = 0.02
 """Estimated mass of modes that were not found from which more starts are made."""
 
-WORTH = 0.1
-"""Gain of power that all further starts together must promise to be made."""
+WORTH, FIRST_WORTH = 0.1, 0.02
+"""Gain of power that all further starts together must promise to be made; less where they may spare a second scan."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +74,8 @@ class Limits:
         Whether to look for spikes beyond lam = 1, which costs some ten thousand gradients more.
     held
         Points that each planted mode is held against to state the power: those next to it, and draws of the base.
+    worth
+        Gain of power that all further starts together must promise to be made.
     power
         Density evaluations for stating it, at most; where that is too few to hold a mode against one point, no power
         is stated.
@@ -74,6 +87,7 @@ class Limits:
     starts: int = 0
     colder: bool = False
     held: tuple[int, int] = (8, 32)
+    worth: float = WORTH
     power: float = np.inf
 
 
@@ -114,25 +128,70 @@ def find_modes(
         before = search.spent
         search.colder(at_target, seed=int(rng.integers(2**31)), count=BATCH, most_gradients=np.inf)
         limit += search.spent - before
-    scan = limits.scan
-    theta = np.concatenate([base_draws(scan), outwards(base_draws(scan // 4)), levels[1][: scan or BATCH]])
-    if limits.slopes is None:
-        seen = search.scan(theta, gradients=0.5 * max(left(), 0.0))
-    else:
-        limit += min(limits.slopes, len(theta))
-        seen = search.scan(theta, gradients=limits.slopes)
-    limit += search.price * (len(seen.theta) - len(seen.gradient))
-    if not len(seen.theta):
-        return
-    search.scanned += min(scan, len(seen.theta))
-    all_climbed = False
-    while left() > 0 and not all_climbed:
-        picked = search.least_explained(seen, BATCH)
-        search.count_held(seen)
-        all_climbed = not search.climb(seen.theta[picked], found_by="scan", random=False, most_gradients=left())
-    levels_of_scan = seen.levels(BATCH) if all_climbed else (np.inf, -1.0)
-    search.refine()
-    _climb_for_power(search, base_draws, seen, levels_of_scan, limits, rng)
+    _scan_in_stages(search, base_draws, levels[1], limits, left(), rng)
+
+
+def _scan_in_stages(
+    search: Search,
+    base_draws: Callable[[int], FloatArray],
+    annealed: FloatArray,
+    limits: Limits,
+    left: float,
+    rng: np.random.Generator,
+) -> None:
+    """Scan the base and the ``annealed`` draws (n, dim), and climb, until the power is there.
+
+    ``left`` are the gradient equivalents for climbing from what the scan shows.
+    """
+    seen: Scan | None = None
+    drawn = np.zeros(0, bool)
+    for size, limits_here in _stages(limits):
+        along, annealed = annealed[: size or BATCH], annealed[size or BATCH :]
+        theta = np.concatenate([base_draws(size), outwards(base_draws(size // 4)), along])
+        new = search.scan(theta, gradients=0.5 * max(left, 0.0) if limits.slopes is None else limits.slopes)
+        left -= len(new.gradient) if limits.slopes is None else 0.0
+        if not len(new.theta):
+            return
+        seen = new if seen is None else seen.joined(new)
+        drawn = np.append(drawn, np.arange(len(new.theta)) < size)
+        search.scanned += min(size, len(new.theta))
+        all_climbed, before = False, search.spent
+        while left > search.spent - before and not all_climbed:
+            picked, most = search.least_explained(seen, BATCH, far_out=True), left - (search.spent - before)
+            search.count_held(seen, drawn)
+            all_climbed = not search.climb(seen.theta[picked], found_by="scan", random=False, most_gradients=most)
+        # A second scan has some of its own to climb from.
+        left = max(left - (search.spent - before), 0.25 * limits.gradients)
+        search.refine()
+        levels = seen.levels(BATCH) if all_climbed else (np.inf, -1.0)
+        _climb_for_power(search, base_draws, seen, levels, limits_here, rng)
+        if search.without_list or search.power is None or _is_enough(search, search.power):
+            return
+
+
+def _stages(limits: Limits) -> list[tuple[int, Limits]]:
+    """Draws of the base that are scanned at a time, and limits for each time: a few, and the rest if these are too few.
+
+    >>> [size for size, _ in _stages(Limits(1e5, 100_000, slopes=100_000, starts=4096))]
+    [16384, 83616]
+    """
+    if limits.slopes is None or limits.scan <= FIRST_SCAN:
+        return [(limits.scan, limits)]
+    near, often = np.minimum(limits.held, FIRST_HELD).tolist()
+    starts = min(limits.starts, FIRST_STARTS)
+    first = replace(limits, scan=FIRST_SCAN, starts=starts, held=(near, often), worth=FIRST_WORTH)
+    return [(FIRST_SCAN, first), (limits.scan - FIRST_SCAN, limits)]
+
+
+def _is_enough(search: Search, power: Power) -> bool:
+    """Whether nothing is left to look for: little is unseen, and a mode narrower than all known ones would be noticed.
+
+    Where the known modes are of unlike widths, others may be narrower than these.
+    """
+    if search.unseen > FEW_UNSEEN or search.missing > MISSING:
+        return False
+    wanted = GOALS[0]._replace(width=GOALS[0].width * min(_relative_widths(search), default=1.0))
+    return all(power(**goal._asdict()) >= SECOND_POWER for goal in (wanted, *_goals(search)[len(GOALS) :]))
 
 
 def _climb_for_power(
@@ -159,7 +218,7 @@ def _climb_for_power(
             break
         search.power = replace(search.power, starts=search.base_starts)
         wanted = search.unseen > FEW_UNSEEN or search.missing > MISSING
-        if made >= limits.starts or not (wanted or _gain(search, search.power, limits.starts - made) > WORTH):
+        if made >= limits.starts or not (wanted or _gain(search, search.power, limits.starts - made) > limits.worth):
             break
         search.climb(base_draws(batch), found_by="base", random=True, most_gradients=np.inf)
         search.isolate()
@@ -191,9 +250,14 @@ def _goals(search: Search) -> list[Goal]:
     matter = _of_mass(search)
     if len(matter) < FEW_MODES:
         return list(GOALS)
-    dim = len(search.scale)
-    narrow = np.exp([(search.laws[k].log_det - search.widest.law.log_det) / dim for k in matter])
-    return [*GOALS, Goal(float(np.quantile(narrow, 0.25)), float(np.quantile(search.shares()[matter], 0.25)))]
+    shares = search.shares()[matter]
+    return [*GOALS, Goal(float(np.quantile(_relative_widths(search), 0.25)), float(np.quantile(shares, 0.25)))]
+
+
+def _relative_widths(search: Search) -> list[float]:
+    """Widths of the modes of some mass relative to the widest, each a mean over all directions."""
+    laws, widest = search.laws, search.widest.law
+    return [float(np.exp((laws[k].log_det - widest.log_det) / len(search.scale))) for k in _of_mass(search)]
 
 
 def _gain(search: Search, power: Power, starts: int) -> float:
@@ -208,7 +272,17 @@ def _planted(search: Search, seen: Scan) -> Planted:
     modes = [search.modes[k] for k in _of_mass(search) if not search.modes[k].law.flat] or [search.widest]
     modes = sorted(modes, key=lambda mode: -mode.log_mass)
     laws, log_mass = [mode.law for mode in modes], [mode.log_mass for mode in modes]
-    return Planted(search.shape(seen), laws, log_mass, search.log_target)
+    return Planted(_shape(search, seen), laws, log_mass, search.log_target)
+
+
+def _shape(search: Search, scan: Scan) -> Shape:
+    """The shape of the widest mode, with tails as the points of a scan show them around their modes."""
+    theta, log_q, widest = scan.theta[:TAIL_POINTS], scan.log_q[:TAIL_POINTS], search.widest
+    labels, square, fall = search.labels(theta), np.zeros(len(theta)), np.zeros(len(theta))
+    for k, law in enumerate(search.laws):
+        own = labels == k
+        square[own], fall[own] = np.sum(law.standardise(theta[own]) ** 2, axis=1), law.height - log_q[own]
+    return learned_shape(widest.law, widest.log_mass - widest.law.height, square, fall)
 
 
 def _power(plot: Plot, search: Search, seen: Scan, levels: tuple[float, float], limits: Limits) -> Power | None:
@@ -228,7 +302,8 @@ def _power(plot: Plot, search: Search, seen: Scan, levels: tuple[float, float], 
     picked = np.isfinite(levels[0])
     must = np.maximum(seen.log_q, seen.known + levels[0]) if picked else np.full(len(seen.log_q), np.inf)
     power = noticed_at(plot.nothing(), plot, seen.theta, must, most=near)
-    power = noticed_by_turn(power, plot, seen, search.laws, limit=min(levels[1], AWAY), most=near)
+    laws = [mode.by_curvature for mode in search.modes]
+    power = noticed_by_turn(power, plot, seen, laws, limit=min(levels[1], AWAY), most=near)
     return led_by_draws(power, plot, seen.theta[:often], seen.log_q[:often])
 
 

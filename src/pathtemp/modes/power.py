@@ -58,6 +58,9 @@ class Power:
         beyond what it must exceed, at the point where that is most, (P, W).
     common
         The largest leads of each among draws of the base, (P, W, ``TOP``).
+    apart
+        The same as ``lead`` at the centre of each planted mode, (P, W): where it does not lead, it is a part of a known
+        mode, and none of its own. None where it was not looked at.
     draws
         How many draws of the base these were.
     starts
@@ -71,6 +74,7 @@ class Power:
     draws: int = 0
     starts: int = 0
     dim: int = 1
+    apart: FloatArray | None = None
 
     def __call__(self, *, width: float, share: float) -> float:
         """Probability that a mode of this relative width and share of the mass would have been noticed.
@@ -85,10 +89,14 @@ class Power:
             return 0.0
         led = np.count_nonzero(_at(self.common, goal, self.dim) > 0, axis=1)
         missed = missed_by_all(led, self.draws, self.starts)
-        return float(np.mean(np.where(_at(self.lead, goal, self.dim) > 0, 1.0, 1.0 - missed)))
+        found = np.where(_at(self.lead, goal, self.dim) > 0, 1.0, 1.0 - missed)
+        if self.apart is None:
+            return float(np.mean(found))
+        apart = _at(self.apart, goal, self.dim, least_square=0.0) > 0
+        return float(np.mean(found[apart])) if apart.any() else 1.0
 
 
-def _at(lead: FloatArray, goal: Goal, dim: int) -> FloatArray:
+def _at(lead: FloatArray, goal: Goal, dim: int, *, least_square: float = LEAST_SQUARE) -> FloatArray:
     """Leads (P, W, ...) of modes of this kind, (P, ...), between two widths interpolated.
 
     Below the least width they fall as those of a normal, by a square over that of the width.
@@ -103,7 +111,7 @@ def _at(lead: FloatArray, goal: Goal, dim: int) -> FloatArray:
             there = (1.0 - part) * wide + part * thin
         else:
             volume, square = dim * np.log(widths[k] / widths[k + 1]), widths[k + 1] ** -2 - widths[k] ** -2
-            half_square = np.maximum((wide - thin + volume) / square, LEAST_SQUARE)
+            half_square = np.maximum((wide - thin + volume) / square, least_square)
             there = thin + dim * np.log(widths[k + 1] / goal.width)
             there = there - half_square * (goal.width**-2 - widths[k + 1] ** -2)
     return np.asarray(odds + np.where(np.isfinite(there), there, -np.inf))
@@ -150,7 +158,10 @@ class Plot:
     def nothing(self) -> Power:
         """The power of no point at all."""
         size = (len(self.places), len(WIDTHS))
-        return Power(np.full(size, -np.inf), np.full((*size, TOP), -np.inf), dim=self.places.shape[1])
+        power = Power(np.full(size, -np.inf), np.full((*size, TOP), -np.inf), dim=self.places.shape[1])
+        centres = np.arange(len(self.places))[:, None]
+        leads = _leads(power, self, self.places, self.planted.log_target(self.places), centres)
+        return replace(power, apart=leads.max(axis=2))
 
 
 def noticed_at(power: Power, plot: Plot, points: FloatArray, height: FloatArray, *, most: int) -> Power:

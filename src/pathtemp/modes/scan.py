@@ -10,6 +10,8 @@ from pathtemp._types import FloatArray, IntArray
 from pathtemp.modes.local import Local
 from pathtemp.modes.refine import log_normal
 
+BoolArray = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
+
 AWAY = 0.999
 """Cosine above which a gradient surely points to the centre of a mode."""
 
@@ -35,7 +37,7 @@ class Scan:
     def __init__(self, theta: FloatArray, log_q: FloatArray, gradient: FloatArray) -> None:
         self.theta, self.log_q, self.gradient = theta, log_q, gradient
         self.known = np.full(len(theta), -np.inf)
-        self.cosine = np.full(len(gradient), -1.0)
+        self.cosine, self._second = np.full(len(gradient), -1.0), np.full(len(gradient), -1.0)
         self.owner = np.full(len(gradient), -1)
         self._likeliest, self._height = np.full(len(theta), -1), np.full(len(theta), -np.inf)
         self._modes = 0
@@ -54,17 +56,25 @@ class Scan:
                 z = law.standardise(self.theta[: len(self.gradient)])
             turn = cosine(law, z, self.gradient)
             self.owner = np.where(turn > self.cosine, k, self.owner)
+            self._second = np.maximum(self._second, np.minimum(turn, self.cosine))
             self.cosine = np.maximum(self.cosine, turn)
         self._modes = len(laws)
 
-    def held(self, count: int) -> IntArray:
-        """How many points surely lie in the basin of each of ``count`` modes, (count,).
+    def joined(self, other: Scan) -> Scan:
+        """The points of both, to be explained anew; gradients of the other where these have one at every point."""
+        theta, log_q = np.concatenate([self.theta, other.theta]), np.concatenate([self.log_q, other.log_q])
+        whole = len(self.gradient) == len(self.theta)
+        return Scan(theta, log_q, np.concatenate([self.gradient, other.gradient]) if whole else self.gradient)
 
-        The local laws explain the density there, or the gradient points to the centre of the mode, which in one or two
-        dimensions says too little.
+    def held(self, count: int, among: BoolArray) -> IntArray:
+        """How many of the points in ``among`` (n,) surely lie in the basin of each of ``count`` modes, (count,).
+
+        The local laws explain the density there, or the gradient points to the centre of the mode and of no other,
+        which in one or two dimensions says too little.
         """
-        explained = (np.abs(self.beyond) < EXPLAINED) & (self._likeliest >= 0)
+        explained = among & (np.abs(self.beyond) < EXPLAINED) & (self._likeliest >= 0)
         turned = (self.owner >= 0) & (self.cosine > AWAY) & np.isfinite(self.log_q[: len(self.owner)])
+        turned &= among[: len(self.owner)] & (self._second < AWAY)
         turned &= ~explained[: len(self.owner)] & (self.theta.shape[1] > 2)
         owners = np.concatenate([self._likeliest[explained], self.owner[turned]])
         return np.bincount(owners, minlength=count)

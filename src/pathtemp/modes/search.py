@@ -10,7 +10,7 @@ from scipy.special import logsumexp
 
 from pathtemp._types import FloatArray, IntArray
 from pathtemp.io.persistent import persistent
-from pathtemp.model.evaluate import energies_of
+from pathtemp.model.evaluate import energies_of, values_of
 from pathtemp.modes.ascent import LEG, LONG, WHITENED, Ascents, BoolArray, ascend
 from pathtemp.modes.colder import colder
 from pathtemp.modes.core import EXCESS_DENSITIES, log_excess
@@ -21,7 +21,6 @@ from pathtemp.modes.parts import PARTS_DENSITIES, in_parts
 from pathtemp.modes.power import Power
 from pathtemp.modes.refine import REFINE_DENSITIES, log_student, refine
 from pathtemp.modes.scan import Scan
-from pathtemp.modes.shape import Shape, learned_shape
 from pathtemp.modes.unseen import missing_mass, most_unseen
 from pathtemp.paths.geometric import HUGE, GeometricPath
 from pathtemp.result.run import Counts
@@ -46,9 +45,6 @@ HIGHEST_RISE = 0.1
 
 MOST_POLISHED = 8
 """Ends on a slope of one batch that are led to the top that curvature promises."""
-
-TAIL_POINTS = 4096
-"""Points of a scan from which tails are learned."""
 
 WORTH_PARTS, MOST_IN_PARTS = 0.01, 16
 """Share of a mode from which it may be covered by parts, and how many of them there may be."""
@@ -90,6 +86,12 @@ class Search:
         self._spend(0, len(theta))
         return energies_of(self.path, theta)[:, 1]
 
+    def log_target_anywhere(self, theta: FloatArray) -> FloatArray:
+        """The same at points that no model has drawn: they may lie where numbers end, and +inf is no density there."""
+        self._spend(0, len(theta))
+        values = values_of(self.path, theta)[:, 1]
+        return np.where(values < HUGE, values, -np.inf)
+
     def _spend(self, gradients: int, densities: int = 0) -> None:
         spent = Counts(gradients, densities)
         self.counts, self.room = self.counts + spent, self.room - spent.cost(self.price)
@@ -128,6 +130,7 @@ class Search:
             most_gradients=most_gradients,
             most_steps=most_steps,
             room=self.room,
+            laws=self.laws if random else (),
         )
         self._spend(ends.gradients)
         made = np.isfinite(ends.first)
@@ -287,7 +290,7 @@ class Search:
                 continue
             own = partial(self.belong, k)
             law, log_mass, _ = refine(mode.law, self.log_target, own, self._rng)
-            self.modes[k] = replace(mode, law=law, log_mass=log_mass, refined=True)
+            self.modes[k] = replace(mode, law=law, log_mass=log_mass, refined=True, top=mode.law)
 
     def divide(self) -> None:
         """Cover the modes of some mass, while they are few, by parts where one law does not."""
@@ -321,15 +324,6 @@ class Search:
         shares = self.shares()
         listed = [m for m, s in zip(self.modes, shares, strict=True) if s > NEGLIGIBLE_MASS and not m.law.flat]
         return max(listed or self.modes, key=lambda mode: mode.law.log_det)
-
-    def shape(self, scan: Scan) -> Shape:
-        """The shape of the widest mode, with tails as the points of a scan show them around their modes."""
-        theta, log_q, widest = scan.theta[:TAIL_POINTS], scan.log_q[:TAIL_POINTS], self.widest
-        labels, square, fall = self.labels(theta), np.zeros(len(theta)), np.zeros(len(theta))
-        for k, law in enumerate(self.laws):
-            own = labels == k
-            square[own], fall[own] = np.sum(law.standardise(theta[own]) ** 2, axis=1), law.height - log_q[own]
-        return learned_shape(widest.law, widest.log_mass - widest.law.height, square, fall)
 
     @property
     def ridges(self) -> bool:
@@ -390,11 +384,13 @@ class Search:
         rest = self.log_target(theta[count:]) if count < len(theta) else np.empty(0)
         return Scan(theta, np.concatenate([np.where(np.isnan(first), -np.inf, first), rest]), slopes)
 
-    def least_explained(self, scan: Scan, count: int) -> IntArray:
-        """Numbers of the ``count`` points of a scan that the modes known so far explain least."""
-        scan.explain(self.laws, [mode.log_mass for mode in self.modes])
+    def least_explained(self, scan: Scan, count: int, *, far_out: bool = False) -> IntArray:
+        """Numbers of the ``count`` points of a scan, ``far_out`` or among the draws, that known modes explain least."""
+        laws = [mode.by_curvature for mode in self.modes] if far_out else self.laws
+        scan.explain(laws, [law.log_evidence for law in laws] if far_out else [mode.log_mass for mode in self.modes])
         return scan.pick(count)
 
-    def count_held(self, scan: Scan) -> None:
-        """Note how many points of a scan of the base, which was explained, lie in the basin of each mode."""
-        self.modes = [replace(m, held=int(n)) for m, n in zip(self.modes, scan.held(len(self.modes)), strict=True)]
+    def count_held(self, scan: Scan, drawn: BoolArray) -> None:
+        """Note how many points of an explained scan, of those ``drawn`` (n,) from the base, each mode has around it."""
+        held = scan.held(len(self.modes), drawn)
+        self.modes = [replace(m, held=int(n)) for m, n in zip(self.modes, held, strict=True)]

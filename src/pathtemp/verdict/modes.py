@@ -40,10 +40,10 @@ def check_unseen(unseen: float, starts: int, *, limit: float = 0.1) -> Check:
     advice="larger budget, or `settings.effort`: more starts",
     lasts=True,
 )
-def check_missing(missing: float, *, limit: float = 0.1) -> Check:
+def check_missing(missing: float, *, limit: float = 0.02) -> Check:
     """The estimated mass of modes that were not found is small.
 
-    >>> check_missing(0.05).passed, check_missing(0.3).passed
+    >>> check_missing(0.01).passed, check_missing(0.05).passed
     (True, False)
     """
     message = (

@@ -97,7 +97,7 @@ def cheapest(settings: Settings) -> Settings:
     """The settings as they are where a timing shows the densities of a round as cheap as can be.
 
     >>> cheapest(Settings()).round_cost_in(1), cheapest(Settings(effort="full")).round_cost_in(1)
-    (2304.0, 6144.0)
+    (2304.0, 4096.0)
     """
     orbit = LIGHT_ORBIT if settings.effort in ("auto", "light") else settings.orbit
     return settings.replace(orbit=orbit, density_price=lowest_price(settings))

@@ -19,7 +19,15 @@ from pathtemp.engines.default.learner import Pool, along_path, from_record
 from pathtemp.engines.default.modes import ModeSearch
 from pathtemp.engines.default.plan import TemperPlan
 from pathtemp.engines.default.trace import KHAT_POINTS, Trace
-from pathtemp.engines.default.verdict import Frozen, Seen, early_targets, frozen_of, judge, verdict_densities
+from pathtemp.engines.default.verdict import (
+    Frozen,
+    Seen,
+    early_targets,
+    frozen_of,
+    judge,
+    target_draws,
+    verdict_densities,
+)
 from pathtemp.engines.protocol import ChainsEngine, Host, Line, Schedule
 from pathtemp.errors import InputError
 from pathtemp.estimators.tours import TargetVisits, TripCounter
@@ -28,13 +36,16 @@ from pathtemp.kernels.rounds import Record
 from pathtemp.kernels.spread import on_device
 from pathtemp.model.evaluate import agree, energies_of
 from pathtemp.model.model import Model
+from pathtemp.modes.bent_base import BentBase
+from pathtemp.modes.choose import with_bent
 from pathtemp.modes.mixture_base import MixtureBase, MixtureSampler
 from pathtemp.paths.links import TARGET_START
 from pathtemp.result.curve import LogZ, unknown
 from pathtemp.result.fit import Fit
-from pathtemp.result.run import RoundRecord, Run
+from pathtemp.result.run import Counts, RoundRecord, Run
 from pathtemp.seeds import seed_word
-from pathtemp.verdict.draws import FEW_DRAWS
+from pathtemp.verdict.diagnostics import Mixing
+from pathtemp.verdict.draws import FEW_DRAWS, check_both_ess, most_rhat
 from pathtemp.verdict.registry import more_rounds_would_help
 from pathtemp.verdict.travel import BINS
 
@@ -99,7 +110,10 @@ class Adaptation:
     orbit_pays: bool = True
 
 
-@persistent("mixture", "chains", "trace", "trips", "early_visits", "early_targets", "adaptation", "modes", "free")
+@persistent(
+    *("mixture", "chains", "trace", "trips", "early_visits", "early_targets"),
+    *("adaptation", "modes", "free", "judged"),
+)
 class TemperEngine(ChainsEngine):
     """One run of the default engine.
 
@@ -138,6 +152,9 @@ class TemperEngine(ChainsEngine):
         self.trace, self.trips, self.early_visits = Trace(count), TripCounter(count), TargetVisits(count)
         self.early_targets: FloatArray | None = None
         self.adaptation = Adaptation()
+        # Frozen rounds whose verdict is in the counts; and the last verdict, of what, and what it was made of.
+        self.judged = -1
+        self._verdict: tuple[tuple[Any, ...], Frozen, Run] | None = None
 
     def schedule(self, budget: float | None) -> Schedule:
         """How far a run goes: all of a budget, or until everything is there."""
@@ -266,11 +283,20 @@ class TemperEngine(ChainsEngine):
             and self.best_curve().stderr[-1] <= settings.log_z_se
             and int(self.trips.trips.sum()) >= 2 * settings.chains
         )
-        if not (enough and _asks(self.trace.rounds)):
+        few = chains.draws * settings.chains < FEW_DRAWS
+        # What needs no densities is asked first.
+        if not (enough and _asks(self.trace.rounds) and (few or self._mixed())):
             return False
         found = self.outcome(())
-        chains.counts = found.counts
-        return good_enough(found, few=chains.draws * settings.chains < FEW_DRAWS)
+        chains.counts, self.judged = found.counts, self.trace.rounds
+        return good_enough(found, few=few)
+
+    def _mixed(self) -> bool:
+        """Whether R-hat and ESS of the target draws are as they should be, as far as their own coordinates tell."""
+        chains, wanted = self.chains, self.chains.draws * self._plan.settings.chains
+        mixing = Mixing.of(target_draws(chains).theta)
+        limit = most_rhat(self._plan.settings.rhat, wanted, several=True)
+        return mixing.rhat < limit and check_both_ess(mixing.bulk, mixing.tail, wanted).passed
 
     def kept_back(self, left: float) -> float:
         """Gradient equivalents for the last look at the target draws, and for the densities of the verdict."""
@@ -313,8 +339,15 @@ class TemperEngine(ChainsEngine):
 
     def outcome(self, history: tuple[RoundRecord, ...]) -> Run:
         """Draws, estimates and verdict of the frozen rounds, as plain arrays."""
-        frozen = self.frozen()
-        run = judge(frozen, history)
+        chains, rounds = self.chains, self.trace.rounds
+        of = (chains, rounds, chains.draws, chains.rejected)
+        if self._verdict is None or self._verdict[0] != of:
+            frozen = self.frozen()
+            self._verdict = of, frozen, judge(frozen, ())
+        _, frozen, run = self._verdict
+        densities = 0 if self.judged == rounds else run.counts.densities - frozen.counts.densities
+        counts, seconds = chains.counts + Counts(0, densities), dict(chains.seconds)
+        run = replace(run, history=history, counts=counts, seconds=seconds)
         return run if self.modes is None else self.modes.added_to(run, frozen)
 
     def fit(self, history: tuple[RoundRecord, ...]) -> Fit:
@@ -323,8 +356,10 @@ class TemperEngine(ChainsEngine):
 
     @property
     def mixture(self) -> dict[str, Any] | None:
-        """The numbers of the mixture that the path starts from; None where it starts from the user's base."""
+        """The numbers of the base that was made for the path; None where it starts from the user's base."""
         base = self.chains.model.log_base
+        if isinstance(base, BentBase):
+            return {"law": base.law}
         if not isinstance(base, MixtureBase):
             return None
         return {f.name: getattr(base, f.name) for f in fields(base) if f.name != "user"}
@@ -334,6 +369,9 @@ class TemperEngine(ChainsEngine):
         if kept is None:
             return
         model = self._model
+        if "law" in kept:
+            self.chains = self.chains_of(with_bent(model, kept["law"]), self.start)
+            return
         assert model.sample_base is not None
         base = MixtureBase(**{name: on_device(x) for name, x in kept.items()}, user=model.log_base)
         mixed = replace(model, log_base=base, sample_base=MixtureSampler(base, model.sample_base))

@@ -43,7 +43,7 @@ SEARCH_SHARE = 0.1
 MOST_SEARCH = 20_000
 """Gradient evaluations of that search where no budget is given."""
 
-MOST_FREE = 1_500_000
+MOST_FREE = 400_000
 """Gradient evaluations of that search with all that it does for the sake of its power, where no budget is given."""
 
 LEAST_SEARCH = 4 * LANES * CHUNK
@@ -189,28 +189,32 @@ class ModeSearch:
             self._search.room = min(engine.room_before_rounds(host), LAWS_SHARE * host.schedule.planned)
             self._search.refine()
             self._known = len(self._search.modes)
-            self._why = choose.why_not(self._model, self._search, self._user_path, self._user_end)
-            if not self._why:
+            user = (self._user_path, self._user_end)
+            law = choose.bent_law(self._model, self._search, *user, self._rng)
+            self._why = "" if law is not None else choose.why_not(self._model, self._search, *user)
+            if not self._why and law is None:
                 self._search.divide()
             self._pay(engine)
         if self._why:
             return
+        model = choose.with_mixture(self._model, self._search) if law is None else choose.with_bent(self._model, law)
         old = engine.chains
-        engine.chains = self._on_mixture(engine)
+        engine.chains = self._on(model, engine)
         engine.anneal(host)
         new = engine.chains
         count = len(choose.legs(self._search))
-        all_reached = choose.fair(self._search, self._user_end)
-        better, self._why = choose.verdict(count, self._user_path, (new.reached, new.length), all_reached=all_reached)
+        fair = law is not None or choose.fair(self._search, self._user_end)
+        paths = (self._user_path, (new.reached, new.length))
+        better, self._why = choose.verdict(count, *paths, all_reached=fair, bent=law is not None)
         if better or self._mixture:
             self._mixture = True
             engine.forget()
         else:
             old.counts, engine.chains = new.counts, old
 
-    def _on_mixture(self, engine: TemperEngine) -> Chains:
-        """Chains on the path from a mixture of the modes and the user's base, which go on counting."""
-        model, old = choose.with_mixture(self._model, self._search), engine.chains
+    def _on(self, model: Model, engine: TemperEngine) -> Chains:
+        """Chains on the path from a base that knows the modes, which go on counting."""
+        old = engine.chains
         assert model.sample_base is not None
         theta = exact_draws(model.sample_base, seed=self._seed, stream=Draws.STARTS, count=old.settings.chains)
         energies = energies_of(GeometricPath(model.log_base, model.log_target), theta)
