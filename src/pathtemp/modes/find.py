@@ -349,3 +349,8 @@ def base_stream(sample: Callable[..., object], seed: int) -> Callable[[int], Flo
         return exact_draws(sample, seed=seed, stream=Draws.MODES + used, count=count)  # type: ignore[arg-type]
 
     return draw
+
+
+def among(theta: FloatArray, rng: np.random.Generator) -> Callable[[int], FloatArray]:
+    """A function of n that gives n of the points (m, dim) each time, for a base without a sampler."""
+    return lambda count: theta[rng.integers(len(theta), size=count)]

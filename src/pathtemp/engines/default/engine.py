@@ -7,7 +7,7 @@ and errors follow from them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -33,12 +33,9 @@ from pathtemp.errors import InputError
 from pathtemp.estimators.tours import TargetVisits, TripCounter
 from pathtemp.io.persistent import persistent, storable
 from pathtemp.kernels.rounds import Record
-from pathtemp.kernels.spread import on_device
 from pathtemp.model.evaluate import agree, energies_of
 from pathtemp.model.model import Model
-from pathtemp.modes.bent_base import BentBase
-from pathtemp.modes.choose import with_bent
-from pathtemp.modes.mixture_base import MixtureBase, MixtureSampler
+from pathtemp.modes.made_base import numbers_of, with_numbers
 from pathtemp.paths.links import TARGET_START
 from pathtemp.result.curve import LogZ, unknown
 from pathtemp.result.fit import Fit
@@ -357,25 +354,12 @@ class TemperEngine(ChainsEngine):
     @property
     def mixture(self) -> dict[str, Any] | None:
         """The numbers of the base that was made for the path; None where it starts from the user's base."""
-        base = self.chains.model.log_base
-        if isinstance(base, BentBase):
-            return {"law": base.law}
-        if not isinstance(base, MixtureBase):
-            return None
-        return {f.name: getattr(base, f.name) for f in fields(base) if f.name != "user"}
+        return numbers_of(self.chains.model)
 
     @mixture.setter
     def mixture(self, kept: dict[str, Any] | None) -> None:
-        if kept is None:
-            return
-        model = self._model
-        if "law" in kept:
-            self.chains = self.chains_of(with_bent(model, kept["law"]), self.start)
-            return
-        assert model.sample_base is not None
-        base = MixtureBase(**{name: on_device(x) for name, x in kept.items()}, user=model.log_base)
-        mixed = replace(model, log_base=base, sample_base=MixtureSampler(base, model.sample_base))
-        self.chains = self.chains_of(mixed, self.start)
+        if kept is not None:
+            self.chains = self.chains_of(with_numbers(self._model, kept), self.start)
 
     def restored(self) -> None:
         """Hold the model against the log densities at the chains that were kept."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -21,7 +21,7 @@ from pathtemp.model.evaluate import energies_of, exact_draws
 from pathtemp.model.model import Model
 from pathtemp.modes import choose
 from pathtemp.modes.ascent import CHUNK, LANES
-from pathtemp.modes.find import BATCH, Limits, base_stream, find_modes
+from pathtemp.modes.find import BATCH, Limits, among, base_stream, find_modes
 from pathtemp.modes.local import DENSE_DIM
 from pathtemp.modes.search import Search
 from pathtemp.modes.shares import mode_shares
@@ -142,7 +142,7 @@ class ModeSearch:
         draws = (
             base_stream(model.sample_base, self._seed)
             if model.sample_base is not None
-            else _again(theta[lam <= 0], self._rng)
+            else among(theta[lam <= 0], self._rng)
         )
         work = work_of(engine.chains.settings)
         bought = SCAN_SHARE * planned / (FURTHER * engine.price) if engine.price else max(planned - NO_SCAN, 1024)
@@ -397,8 +397,3 @@ def _spread(theta: FloatArray) -> FloatArray:
     """Spread of the starts in each coordinate, robust where the base is heavy-tailed."""
     low, high = np.quantile(theta, [0.16, 0.84], axis=0)
     return np.maximum(0.5 * (high - low), 1e-8)
-
-
-def _again(theta: FloatArray, rng: np.random.Generator) -> Callable[[int], FloatArray]:
-    """Draws out of those there are, for a base without a sampler."""
-    return lambda count: theta[rng.integers(len(theta), size=count)]
