@@ -35,6 +35,7 @@ from pathtemp.model import inputs
 from pathtemp.model.evaluate import energies_of
 from pathtemp.model.model import Model
 from pathtemp.model.model import model as join
+from pathtemp.modes.find import Limits, base_stream, find_modes
 from pathtemp.modes.search import Search
 from pathtemp.paths.geometric import GeometricPath
 from pathtemp.result.run import NOWHERE, Rejections
@@ -105,6 +106,27 @@ def test_plus_infinity_in_the_search_is_told() -> None:
     search = Search(GeometricPath(INFINITE.log_base, INFINITE.log_target), scale=np.ones(2), seed=0)
     with pytest.raises(InfiniteDensity, match=r"\+inf at the unconstrained point \(6, 6\)"):
         search.log_target(np.array([[0.0, 0.0], [6.0, 6.0]]))
+
+
+def test_plus_infinity_where_numbers_end_does_not_stop_the_search() -> None:
+    """Points that pathtemp makes up, far starts and planted modes, may lie where a density overflows."""
+
+    def overflows(x: jax.Array) -> jax.Array:
+        return jnp.where(jnp.abs(x[0]) > 30.0, jnp.inf, jnp.logaddexp(normal(x - 2.0), normal(x + 2.0)))
+
+    model = join(overflows, pt.normal(jnp.zeros(2), 4.0), name="overflows")
+    search = Search(GeometricPath(model.log_base, model.log_target), scale=np.full(2, 4.0), seed=0)
+    assert model.sample_base is not None
+    rng, draws = np.random.default_rng(0), base_stream(model.sample_base, 0)
+    find_modes(search, draws, (np.ones(64), draws(64)), Limits(5e4, 2048, slopes=2048), rng=rng)
+    assert len(search.modes) == 2
+    assert search.power is not None
+    far = np.array([[0.0, 0.0], [40.0, 0.0]])
+    assert np.isfinite(search.log_target_anywhere(far)).tolist() == [True, False]
+    with pytest.raises(InfiniteDensity):
+        search.scan(far, gradients=2, drawn=2)
+    assert np.isfinite(search.scan(far, gradients=2, drawn=1).log_q).tolist() == [True, False]
+    assert np.isfinite(search.scan(far, gradients=0, drawn=1).log_q).tolist() == [True, False]
 
 
 def unlooked(monkeypatch: pytest.MonkeyPatch) -> None:

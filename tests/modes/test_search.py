@@ -52,7 +52,7 @@ def test_draws_of_the_target_say_nothing_of_what_the_search_missed() -> None:
     before = [mode.held for mode in search.modes], search.missing
     centre = search.modes[int(np.argmin([mode.law.log_det for mode in search.modes]))].law.centre
     draws = centre + 0.1 * np.random.default_rng(0).normal(size=(512, 3))
-    search.least_explained(search.scan(draws, gradients=512), 32)
+    search.least_explained(search.scan(draws, gradients=512, drawn=512), 32)
     assert ([mode.held for mode in search.modes], search.missing) == before
 
 

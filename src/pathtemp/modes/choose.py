@@ -115,13 +115,13 @@ def bent_law(
     if not search.affords(MOST_DENSITIES) or not (search.without_list or is_curved(search, theta, rng)):
         return None
     found = adapted_law(theta, search.log_target_anywhere, rng)
-    if found is None or found.share < NEAR or found.missed(theta, search.log_target) > LOST:
+    if found is None or found.share < NEAR or found.missed(theta, search.log_target_anywhere) > LOST:
         return None
     if leads_astray(model, found.law, rng):
         return None
     for k in [] if search.without_list else legs(search)[:MOST_SPIKES]:
         around = search.laws[k].spread_out(rng.standard_normal((SPIKE_DRAWS, model.dim)))
-        if np.median(found.log_weight(around, search.log_target)) > SPIKE:
+        if np.median(found.log_weight(around, search.log_target_anywhere)) > SPIKE:
             return None
     return found.law
 
@@ -149,7 +149,7 @@ def is_curved(search: Search, theta: FloatArray, rng: np.random.Generator) -> bo
         return False
     theta = laws[0].spread_out(rng.standard_normal((CURVED_DRAWS, theta.shape[1])))
     with np.errstate(invalid="ignore"):
-        log_weight = search.log_target(theta) - log_normal(laws[0], theta)
+        log_weight = search.log_target_anywhere(theta) - log_normal(laws[0], theta)
     log_weight = np.where(np.isfinite(log_weight), log_weight, -np.inf)
     if not np.isfinite(log_weight).any():
         return False

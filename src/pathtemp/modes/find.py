@@ -148,7 +148,8 @@ def _scan_in_stages(
     for size, limits_here in _stages(limits):
         along, annealed = annealed[: size or BATCH], annealed[size or BATCH :]
         theta = np.concatenate([base_draws(size), outwards(base_draws(size // 4)), along])
-        new = search.scan(theta, gradients=0.5 * max(left, 0.0) if limits.slopes is None else limits.slopes)
+        slopes = 0.5 * max(left, 0.0) if limits.slopes is None else limits.slopes
+        new = search.scan(theta, gradients=slopes, drawn=size)
         left -= len(new.gradient) if limits.slopes is None else 0.0
         if not len(new.theta):
             return
@@ -272,7 +273,7 @@ def _planted(search: Search, seen: Scan) -> Planted:
     modes = [search.modes[k] for k in _of_mass(search) if not search.modes[k].law.flat] or [search.widest]
     modes = sorted(modes, key=lambda mode: -mode.log_mass)
     laws, log_mass = [mode.law for mode in modes], [mode.log_mass for mode in modes]
-    return Planted(_shape(search, seen), laws, log_mass, search.log_target)
+    return Planted(_shape(search, seen), laws, log_mass, search.log_target_anywhere)
 
 
 def _shape(search: Search, scan: Scan) -> Shape:

@@ -182,7 +182,7 @@ def _settled(law: Local, search: Search, k: int, rng: np.random.Generator) -> Lo
     The top of a funnel holds far less than its surroundings, and one law cannot follow a bent ridge.
     """
     own = partial(search.belong, k)
-    better, log_mass, _ = refine(law, search.log_target, own, rng)
+    better, log_mass, _ = refine(law, search.log_target_anywhere, own, rng)
     if better is law or not _learned(better, search, own, rng):
         return law if _fits(law, search, rng) else None
     return better if log_mass < law.log_evidence + SETTLED else None
@@ -193,7 +193,7 @@ def _learned(law: Local, search: Search, own: Callable[[FloatArray], BoolArray],
     dim = len(law.centre)
     z = rng.standard_normal((DRAWS, dim)) * np.sqrt(HEAVY_DF / rng.chisquare(HEAVY_DF, (DRAWS, 1)))
     theta = law.spread_out(z)
-    log_weight = np.where(own(theta), search.log_target(theta), -np.inf) - log_student(law, theta)
+    log_weight = np.where(own(theta), search.log_target_anywhere(theta), -np.inf) - log_student(law, theta)
     if not np.isfinite(log_weight).any():
         return False
     return effective(np.exp(log_weight - logsumexp(log_weight))) >= max(PER_DIMENSION * dim, LEAST_LEARNED * DRAWS)

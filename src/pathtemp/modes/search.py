@@ -277,7 +277,7 @@ class Search:
         labels, ratio = self.labels(theta) if self.modes and len(theta) else np.zeros(0, np.int64), -np.inf
         for k, mode in enumerate(self.modes):
             if not mode.law.flat and self.affords(EXCESS_DENSITIES):
-                ratio = max(ratio, log_excess(mode.law, theta[labels == k], self.log_target, self._rng))
+                ratio = max(ratio, log_excess(mode.law, theta[labels == k], self.log_target_anywhere, self._rng))
         return ratio
 
     def refine(self) -> None:
@@ -289,7 +289,7 @@ class Search:
             if mode.refined or mode.law.flat or not self.affords(REFINE_DENSITIES):
                 continue
             own = partial(self.belong, k)
-            law, log_mass, _ = refine(mode.law, self.log_target, own, self._rng)
+            law, log_mass, _ = refine(mode.law, self.log_target_anywhere, own, self._rng)
             self.modes[k] = replace(mode, law=law, log_mass=log_mass, refined=True, top=mode.law)
 
     def divide(self) -> None:
@@ -300,7 +300,7 @@ class Search:
         for k, mode in enumerate(self.modes):
             worth = shares[k] > WORTH_PARTS and not (mode.parts or mode.law.flat)
             if worth and self.affords(PARTS_DENSITIES):
-                parts = in_parts(mode.law, self.log_target, partial(self.belong, k), self._rng)
+                parts = in_parts(mode.law, self.log_target_anywhere, partial(self.belong, k), self._rng)
                 self.modes[k] = replace(mode, parts=parts)
 
     @property
@@ -369,20 +369,21 @@ class Search:
         scores = [mode.log_mass + log_student(mode.law, theta) for mode in self.modes]
         return np.asarray(np.argmax(scores, axis=0), np.int64)
 
-    def scan(self, theta: FloatArray, *, gradients: float) -> Scan:
+    def scan(self, theta: FloatArray, *, gradients: float, drawn: int) -> Scan:
         """Look at the density of points (n, dim), and at the gradient of so many of them at most, the first ones.
 
-        Where there is no room for all points, the last ones are left out.
+        Where there is no room for all points, the last ones are left out. At the first ``drawn`` points, which the base
+        drew, a density of +inf is an error; the others may lie where numbers end.
         """
         count = int(np.clip(min(gradients, self.room), 0, len(theta)))
         if not self.affords(len(theta) - count):
             theta = theta[: count + int(max(self.room - count, 0.0) / self.price)]
         first, slopes = values_and_gradients(self.path.log_target, theta[:count])
         self._spend(count)
-        for place in np.flatnonzero(first > HUGE)[:1]:
+        for place in np.flatnonzero(first[:drawn] > HUGE)[:1]:
             energies_of(self.path, theta[place : place + 1])  # It says where the density is infinite.
-        rest = self.log_target(theta[count:]) if count < len(theta) else np.empty(0)
-        return Scan(theta, np.concatenate([np.where(np.isnan(first), -np.inf, first), rest]), slopes)
+        near, far = (self.log_target(theta[count:drawn]), self.log_target_anywhere(theta[max(count, drawn) :]))
+        return Scan(theta, np.concatenate([np.where(first < HUGE, first, -np.inf), near, far]), slopes)
 
     def least_explained(self, scan: Scan, count: int, *, far_out: bool = False) -> IntArray:
         """Numbers of the ``count`` points of a scan, ``far_out`` or among the draws, that known modes explain least."""

@@ -322,7 +322,7 @@ class ModeSearch:
         after = engine.price * AFTERWARDS
         search.room, search.price = room - after, engine.price
         theta = self._rng.permutation(theta)[: LOOK_DRAWS if engine.price else None]
-        seen = search.scan(theta, gradients=LOOK_SLOPES * search.room)
+        seen = search.scan(theta, gradients=LOOK_SLOPES * search.room, drawn=len(theta))
         picked = search.least_explained(seen, BATCH)
         new = search.climb(seen.theta[picked], found_by="draws", random=False, most_gradients=search.room)
         search.room += after
