@@ -12,10 +12,11 @@ from pathtemp._types import FloatArray
 from pathtemp.model.evaluate import exact_draws
 from pathtemp.modes.ascent import LEG
 from pathtemp.modes.planted import Planted
-from pathtemp.modes.power import PLACES, Goal, Plot, Power, led_by_draws, noticed_at, noticed_by_turn
+from pathtemp.modes.power import PLACES, Goal, Plot, Power, least_width, led_by_draws, noticed_at, noticed_by_turn
 from pathtemp.modes.scan import AWAY, Scan
 from pathtemp.modes.search import MOST_MODES, NEGLIGIBLE_MASS, Search
 from pathtemp.modes.shape import Shape, learned_shape
+from pathtemp.modes.unseen import narrower_modes
 from pathtemp.seeds import Draws
 
 BATCH = 32
@@ -259,6 +260,20 @@ def _relative_widths(search: Search) -> list[float]:
     """Widths of the modes of some mass relative to the widest, each a mean over all directions."""
     laws, widest = search.laws, search.widest.law
     return [float(np.exp((laws[k].log_det - widest.log_det) / len(search.scale))) for k in _of_mass(search)]
+
+
+def narrower(search: Search) -> float:
+    """About what share of all modes is too narrow to be found, as the widths of the known ones suggest.
+
+    Modes of less than half of the average mass do not count: a skewed mode may be listed twice, and its lesser part is
+    narrow.
+    """
+    if search.power is None or search.crowded or search.without_list:
+        return 0.0
+    shares = search.shares()[_of_mass(search)]
+    matter = shares >= 0.5 / len(shares)
+    widths = np.array(_relative_widths(search))[matter]
+    return narrower_modes(widths, least_width(search.power, float(np.median(shares[matter]))))
 
 
 def _gain(search: Search, power: Power, starts: int) -> float:

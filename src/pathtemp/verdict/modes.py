@@ -54,6 +54,28 @@ def check_missing(missing: float, *, limit: float = 0.02) -> Check:
 
 
 @gate(
+    "narrower modes",
+    question="Would modes somewhat narrower than the known ones have been found?",
+    holds="where the widths of three modes or more go down to where most would be missed, narrower ones are likely: "
+    "about {limit:g} of all modes at most",
+    advice='larger budget, `settings.effort="thorough"`, or `modes=`; see [modes.md](modes.md)',
+    lasts=True,
+)
+def check_narrower(share: float, *, limit: float = 0.3) -> Check:
+    """The known widths do not suggest that there are modes too narrow to be found; ``share`` is that of all modes.
+
+    >>> check_narrower(0.1).passed, check_narrower(0.4).passed
+    (True, False)
+    """
+    message = (
+        "The known modes differ in width, down to where the search misses about half of such modes: some "
+        f"{100 * share:.0f}% of all modes may be narrower and unseen, with their mass; {MORE}, with "
+        "settings.effort='thorough', with modes= where you know of one, or with a base that covers less."
+    )
+    return judged("narrower modes", share, limit, not share > limit, message)
+
+
+@gate(
     "mass of the modes",
     question="Do the draws hold the mass that lies at the top of each mode?",
     holds="where a mode is much narrower at its top than its draws are spread, importance sampling finds at most "

@@ -21,7 +21,7 @@ from pathtemp.model.evaluate import energies_of, exact_draws
 from pathtemp.model.model import Model
 from pathtemp.modes import choose
 from pathtemp.modes.ascent import CHUNK, LANES
-from pathtemp.modes.find import BATCH, Limits, among, base_stream, find_modes
+from pathtemp.modes.find import BATCH, Limits, among, base_stream, find_modes, narrower
 from pathtemp.modes.local import DENSE_DIM
 from pathtemp.modes.search import Search
 from pathtemp.modes.shares import mode_shares
@@ -346,6 +346,7 @@ class ModeSearch:
                 *checks,
                 gates.check_unseen(search.unseen, search.base_starts),
                 gates.check_missing(search.missing),
+                gates.check_narrower(narrower(search)),
                 gates.check_mass(self._excess),
                 gates.check_visits(visited[: self._known], expected[: self._known]),
                 gates.check_unknown(expected[self._known :]),
@@ -353,9 +354,8 @@ class ModeSearch:
         base = run.base
         if self._mixture and self._model.sample_base is not None:
             count = base.shape[0] * base.shape[1]
-            base = exact_draws(self._model.sample_base, seed=self._seed, stream=Draws.BASE, count=count).reshape(
-                base.shape
-            )
+            anew = exact_draws(self._model.sample_base, seed=self._seed, stream=Draws.BASE, count=count)
+            base = anew.reshape(base.shape)
         diagnostics = replace(run.diagnostics, checks=checks)
         return replace(run, base=base, diagnostics=diagnostics, modes=self._table(share, se, visited))
 
