@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy import stats
 
-from pathtemp.modes.find import Limits, base_stream, find_modes, narrower
+from pathtemp.modes.find import Limits, base_stream, find_modes
 from pathtemp.modes.local import from_covariance
-from pathtemp.modes.mode import Mode
 from pathtemp.modes.planted import Planted
 from pathtemp.modes.power import TOP, Plot, Power, led_by_draws, missed_by_all, noticed_at
 from pathtemp.modes.scan import Scan
@@ -185,32 +182,3 @@ def _searched(target: Parts, seed: int) -> Search:
     levels = (np.full(64, 0.1), theta)
     find_modes(search, draw, levels, Limits(2e4, 1024, slopes=1024), rng=np.random.default_rng(seed))
     return search
-
-
-def spread_out(widths: list[float]) -> Search:
-    """A search in ten dimensions that knows modes of these relative widths and of equal mass."""
-    path = GeometricPath(lambda x: -0.5 * x @ x, lambda x: -0.5 * x @ x)
-    search = Search(path, scale=np.ones(10), seed=0)
-    for k, width in enumerate(widths):
-        law = from_covariance(np.full(10, 10.0 * k), width**2 * np.eye(10), 0.0)
-        search.modes.append(Mode(law, 0.0, "base", 100))
-    # Half of the planted modes lead where they are .7 times as wide.
-    led, not_led = np.array([20.0, 1.0, -20.0, -40.0]), np.array([20.0, -1.0, -30.0, -60.0])
-    lead = np.where(np.arange(64)[:, None] < 33, led, not_led)
-    search.power = Power(lead, np.full((64, 4, TOP), -np.inf), dim=10)
-    return search
-
-
-def test_widths_that_reach_down_to_where_modes_are_missed_suggest_narrower_ones() -> None:
-    assert narrower(spread_out([1.0, 0.92, 0.85, 0.78, 0.74])) > 0.3
-    assert narrower(spread_out([1.0, 0.99, 0.98, 0.97, 0.96])) < 0.01
-    # Nothing is known of a range.
-    assert narrower(spread_out([1.0, 0.75])) == 0.0
-    # As narrow as this, most are missed: it was luck.
-    assert narrower(spread_out([1.0, 0.8, 0.5])) == 0.5
-
-
-def test_lesser_modes_say_nothing_of_the_widths() -> None:
-    search = spread_out([1.0, 0.99, 0.98, 0.5])
-    search.modes[3] = replace(search.modes[3], log_mass=-5.0)
-    assert narrower(search) < 0.01

@@ -12,11 +12,11 @@ from pathtemp._types import FloatArray
 from pathtemp.model.evaluate import exact_draws
 from pathtemp.modes.ascent import LEG
 from pathtemp.modes.planted import Planted
-from pathtemp.modes.power import PLACES, Goal, Plot, Power, least_width, led_by_draws, noticed_at, noticed_by_turn
+from pathtemp.modes.power import PLACES, Goal, Plot, Power, led_by_draws, noticed_at, noticed_by_turn
 from pathtemp.modes.scan import AWAY, Scan
 from pathtemp.modes.search import MOST_MODES, NEGLIGIBLE_MASS, Search
 from pathtemp.modes.shape import Shape, learned_shape
-from pathtemp.modes.unseen import narrower_modes
+from pathtemp.modes.unseen import FEW_MODES, narrower_modes
 from pathtemp.seeds import Draws
 
 BATCH = 32
@@ -33,9 +33,6 @@ GOALS, GOAL_POWER = (Goal(width=0.7, share=0.05), Goal(width=0.5, share=0.1)), 0
 
 SECOND_POWER = 0.9
 """Power to notice a mode narrower than all known ones below which there is a second scan."""
-
-FEW_MODES = 4
-"""Modes from which others are expected to be like them."""
 
 MOST_HELD = 32_768
 """Coordinates of the draws of the base that planted modes are held against, at most: matrices make these dear."""
@@ -263,17 +260,17 @@ def _relative_widths(search: Search) -> list[float]:
 
 
 def narrower(search: Search) -> float:
-    """About what share of all modes is too narrow to be found, as the widths of the known ones suggest.
+    """About what share of all modes is too narrow to have been found, as the widths of the known ones suggest.
 
     Modes of less than half of the average mass do not count: a skewed mode may be listed twice, and its lesser part is
     narrow.
     """
-    if search.power is None or search.crowded or search.without_list:
+    if search.crowded or search.without_list:
         return 0.0
-    shares = search.shares()[_of_mass(search)]
+    known, shares = np.array(_of_mass(search)), search.shares()[_of_mass(search)]
     matter = shares >= 0.5 / len(shares)
-    widths = np.array(_relative_widths(search))[matter]
-    return narrower_modes(widths, least_width(search.power, float(np.median(shares[matter]))))
+    counts = np.array([search.modes[k].starts + search.modes[k].held for k in known[matter]])
+    return narrower_modes(np.array(_relative_widths(search))[matter], counts, len(search.scale))
 
 
 def _gain(search: Search, power: Power, starts: int) -> float:

@@ -36,9 +36,6 @@ ENOUGH = 5.0
 LEAST_SQUARE = 0.01
 """Half the squared distance, in units of the widest known mode, within which no point lies for sure."""
 
-NARROWEST = 0.05
-"""Least relative width that is asked about when it is asked which modes would be missed."""
-
 BLOCK = 4096
 """Points that are held against all planted modes at a time."""
 
@@ -97,17 +94,6 @@ class Power:
             return float(np.mean(found))
         apart = _at(self.apart, goal, self.dim, least_square=0.0) > 0
         return float(np.mean(found[apart])) if apart.any() else 1.0
-
-
-def least_width(power: Power, share: float) -> float:
-    """The least width, relative to the widest mode, at which half of the modes of this share would be noticed.
-
-    >>> lead = np.array([[3.0, 1.0, -1.0, -9.0], [1.0, -1.0, -3.0, -9.0], [9.0, 9.0, 9.0, -9.0]])
-    >>> 0.5 < least_width(Power(lead, np.full((3, 4, TOP), -np.inf)), 0.5) < 0.7
-    True
-    """
-    widths = np.geomspace(NARROWEST, 1.0, 64)
-    return float(next((width for width in widths if power(width=float(width), share=share) >= 0.5), 1.0))
 
 
 def _at(lead: FloatArray, goal: Goal, dim: int, *, least_square: float = LEAST_SQUARE) -> FloatArray:

@@ -10,8 +10,11 @@ from pathtemp._types import FloatArray, IntArray
 CONFIDENCE = 0.95
 """Of the bound."""
 
-MOST_NATS = 700.0
-"""Largest exponent of a number that is finite."""
+MOST_NATS, TINY = 700.0, 1e-9
+"""Largest exponent of a number that is finite, and a range of log widths that is next to none."""
+
+FEW_MODES = 4
+"""Modes from which others are expected to be like them."""
 
 RARELY = 5
 """Points in the basin of a mode up to which it was come upon rarely."""
@@ -46,23 +49,25 @@ def missing_mass(counts: IntArray, shares: FloatArray) -> float:
     return float(np.sum(shares[counts <= RARELY]))
 
 
-def narrower_modes(widths: FloatArray, least: float) -> float:
-    """About what share of all modes is missing because they are narrower than ``least``, where most would be missed.
+def narrower_modes(widths: FloatArray, counts: IntArray, dim: int) -> float:
+    """About what share of all modes is missing because they are narrower than the known ones, and were not come upon.
 
-    ``widths`` (n,) are those of the known modes relative to the widest. Where these go down to ``least``, nothing says
-    that there are none below; where they end far above it, narrower ones are unlikely. Log widths are taken as uniform
-    from 0 to -X, with a prior of 1/X^2 on the range X. Two modes say nothing of a range: then it is zero.
+    ``widths`` (n,) are those of the known modes relative to the widest, and ``counts`` (n,) the evaluated points in
+    their basins, whose volume goes with the width to the power of ``dim``: so the narrowest mode tells at what width
+    one point is left. Where the known widths go down to about there, nothing says that there are none below; where they
+    end far above it, narrower ones are unlikely. Log widths are taken as uniform from 0 to -X, with a prior of 1/X^2 on
+    the range X. A few modes say nothing of a range: then it is zero.
 
-    >>> spread, alike = np.array([1.0, 0.93, 0.86, 0.8, 0.74]), np.array([1.0, 0.99, 0.97, 0.96, 0.95])
-    >>> round(narrower_modes(spread, 0.7), 2), round(narrower_modes(alike, 0.7), 5)
-    (0.39, 0.00015)
+    >>> spread, alike = np.array([1.0, 0.97, 0.86, 0.8, 0.74]), np.array([1.0, 0.99, 0.97, 0.96, 0.95])
+    >>> counts = np.array([3000, 2000, 200, 60, 25])
+    >>> round(narrower_modes(spread, counts, 20), 2), round(narrower_modes(alike, counts, 20), 3)
+    (0.2, 0.002)
     """
-    count = len(widths)
-    if count <= 2:
+    count, narrowest = len(widths), int(np.argmin(widths))
+    if count < FEW_MODES:
         return 0.0
-    reached, limit = -float(np.log(np.min(widths))), -float(np.log(least))
-    if reached >= limit:
-        return 0.5
+    reached = -float(np.log(widths[narrowest]))
+    limit = reached + float(np.log(max(counts[narrowest], 1))) / dim
     # The range is beyond the limit with these odds; then half of the modes are, on average.
-    odds = count / np.expm1(min(count * float(np.log(limit / max(reached, 1e-9))), MOST_NATS))
-    return float(0.5 * odds / (1.0 + odds))
+    steeper = np.expm1(min(count * float(np.log(max(limit, TINY) / max(reached, TINY))), MOST_NATS))
+    return float(0.5 * count / (count + steeper))

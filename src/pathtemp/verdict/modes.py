@@ -56,19 +56,19 @@ def check_missing(missing: float, *, limit: float = 0.02) -> Check:
 @gate(
     "narrower modes",
     question="Would modes somewhat narrower than the known ones have been found?",
-    holds="where the widths of three modes or more go down to where most would be missed, narrower ones are likely: "
-    "about {limit:g} of all modes at most",
+    holds="where the widths of four modes or more go down to where the search would miss most, narrower ones are "
+    "likely: about {limit:g} of all modes at most",
     advice='larger budget, `settings.effort="thorough"`, or `modes=`; see [modes.md](modes.md)',
     lasts=True,
 )
-def check_narrower(share: float, *, limit: float = 0.3) -> Check:
+def check_narrower(share: float, *, limit: float = 0.15) -> Check:
     """The known widths do not suggest that there are modes too narrow to be found; ``share`` is that of all modes.
 
     >>> check_narrower(0.1).passed, check_narrower(0.4).passed
     (True, False)
     """
     message = (
-        "The known modes differ in width, down to where the search misses about half of such modes: some "
+        "The known modes differ in width, down to where the search hardly comes upon such modes: some "
         f"{100 * share:.0f}% of all modes may be narrower and unseen, with their mass; {MORE}, with "
         "settings.effort='thorough', with modes= where you know of one, or with a base that covers less."
     )
