@@ -335,6 +335,14 @@ def test_the_variable_that_separates_the_modes_is_shown(fit):
     assert [ax.get_xlabel() for ax in plots.marginals(pair).axes[::2]] == ["theta[0]", "noise"]
 
 
+def test_a_run_that_did_not_look_for_modes_shows_the_variable_whose_draws_have_a_valley(fit):
+    unknown = dataclasses.replace(two_variables(fit), modes=None)
+    assert chosen(unknown, 2) == ["theta[0]", "noise"]
+    assert plots.joint_path(unknown).get_ylabel() == "theta[0]"
+    one = unknown.posterior.assign(theta=abs(unknown.posterior["theta"]))
+    assert chosen(dataclasses.replace(unknown, posterior=one), 2) == ["noise", "theta[0]"]
+
+
 def test_the_base_panel_says_where_the_path_starts_from(fit):
     assert plots.base_draws(fit).get_title("left") == "Base draws (λ = 0)"
     for var in ("theta[0]", "noise"):
