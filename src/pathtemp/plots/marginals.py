@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from pathtemp.errors import InputError
 from pathtemp.plots.chosen import chosen, scalars
 from pathtemp.plots.style import RC, of_fit, pyplot
 from pathtemp.plots.variables import base_draws, target_draws
@@ -36,6 +37,8 @@ def marginals(fit: Fit, *, var_names: str | Sequence[str] | None = None) -> Figu
         labels = chosen(fit, MOST_ROWS)
     else:
         labels = [label for label, _ in islice(scalars(named(fit.posterior, var_names)), MOST_ROWS)]
+        if not labels:
+            raise InputError("var_names: the list is empty; name one variable or more")
     plt = pyplot()
     with plt.rc_context(RC):
         figure, panels = plt.subplots(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 import numpy as np
 
 from pathtemp._types import FloatArray
-from pathtemp.api.arguments import shown
+from pathtemp.api.arguments import float_array, shown
 from pathtemp.api.arguments import text as check_text
 from pathtemp.errors import InputError, MissingExtraError
 
@@ -102,6 +102,19 @@ def check_option(name: str, value: object) -> None:
         check_text(name, value)
     if name.endswith("density") and not callable(value):
         raise InputError(f"{name}: expected a function of an array of values, and it is {shown(value)}")
+
+
+def values_of(name: str, function: Callable[[FloatArray], Any], points: FloatArray) -> FloatArray:
+    """A function of the user at some points, (n,); InputError where it gives anything but a number for each."""
+    try:
+        values = float_array(name, function(points))
+    except InputError:
+        raise InputError(f"{name}: the function must give a number for each of an array of points") from None
+    except Exception as error:  # whatever goes wrong inside the user's function
+        raise InputError(f"{name}: the function fails at an array of points ({type(error).__name__})") from error
+    if values.shape not in ((), points.shape):
+        raise InputError(f"{name}: the function gives shape {values.shape} for an array of shape {points.shape}")
+    return np.broadcast_to(values, points.shape)
 
 
 def axes(ax: Axes | None) -> Axes:
