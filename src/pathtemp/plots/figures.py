@@ -71,9 +71,8 @@ def diagnose(fit: Fit, *, exact: Curve | None = None) -> Figure:
 def _four(fit: Fit) -> tuple[Figure, np.ndarray]:
     """A two by two figure with the verdict over it."""
     figure, panels = pyplot().subplots(2, 2, figsize=(8.4, 6.2), layout="constrained")
-    checks = fit.diagnostics.checks
-    failed = [check.name for check in checks if not check.passed]
-    verdict = "converged" if fit.converged else f"NOT converged ({', '.join(failed)})"
+    why = "interrupted" if fit.diagnostics.interrupted else ", ".join(fit.diagnostics.failed)
+    verdict = "converged" if fit.converged else f"NOT converged ({why})"
     figure.suptitle(
         f"{printable(fit.name)}: {verdict}",
         x=0.01,

@@ -34,9 +34,10 @@ def verdict_sentence(fit: Fit) -> str:
             f"Converged: all {len(checks)} checks passed. The draws can be used, and log z = {log_z} "
             f"(± one standard error), from {trips:,} round trips {ends}."
         )
-    failed = len(fit.warnings)
+    failed = f"{len(fit.diagnostics.failed)} of {len(checks)} checks failed"
+    why = "the run was interrupted" if fit.diagnostics.interrupted else failed
     return (
-        f"Not converged: {failed} of {len(checks)} checks failed. The draws and log z = {log_z} may be wrong by more "
+        f"Not converged: {why}. The draws and log z = {log_z} may be wrong by more "
         "than their errors say; what to do is said below."
     )
 
