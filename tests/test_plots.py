@@ -14,6 +14,7 @@ from synthetic import FAILED, cauchy_fit, fit_of, odd_model
 from pathtemp import plots
 from pathtemp.errors import InputError, MissingExtraError
 from pathtemp.modes.table import Modes
+from pathtemp.plots import style
 from pathtemp.plots.arc import along
 from pathtemp.plots.chosen import chosen, mode_labels
 from pathtemp.plots.variables import bin_count, scalar
@@ -298,6 +299,18 @@ def test_lines_are_seen_on_a_dark_page(fit):
         ax = plots.marginal_a(fit)
         assert mpl.colors.to_rgb(ax.lines[0].get_color()) == (1.0, 1.0, 1.0)
         assert mpl.colors.to_rgb(ax.get_facecolor()) == (0.0, 0.0, 0.0)
+
+
+def test_a_backend_that_turns_interactive_drawing_on_keeps_it_on():
+    """As that of a notebook does with the first figure: the later ones are shown too."""
+    before = mpl.is_interactive()
+    try:
+        mpl.interactive(False)
+        with style.styled():
+            mpl.interactive(True)
+        assert mpl.is_interactive()
+    finally:
+        mpl.interactive(before)
 
 
 def two_variables(fit: Fit) -> Fit:

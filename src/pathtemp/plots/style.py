@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import numpy as np
@@ -70,6 +71,22 @@ def veil(alpha: float) -> float:
     return min(1.0, 0.35 + alpha) if dark else alpha
 
 
+@contextmanager
+def styled(context: AbstractContextManager[Any] | None = None) -> Iterator[None]:
+    """The style of this package, or another, for a while.
+
+    A notebook's backend is loaded with the first figure and turns interactive drawing on, which would be turned off
+    again at the end: no later figure would be shown.
+    """
+    import matplotlib as mpl
+
+    plt = pyplot()
+    with plt.rc_context(RC) if context is None else context:
+        yield
+        interactive = plt.isinteractive()
+    mpl.interactive(interactive)
+
+
 def of_fit(draw: Callable[P, Drawn]) -> Callable[P, Drawn]:
     """A plot of a fit, in the style of this package; it says so where it is given something else."""
     signature = inspect.signature(draw)
@@ -86,7 +103,7 @@ def of_fit(draw: Callable[P, Drawn]) -> Callable[P, Drawn]:
             raise InputError(f"fit: it must be a fit, as pt.temper gives, and is {shown(fit)}")
         for name, value in given.arguments.items():
             check_option(name, value)
-        with pyplot().rc_context(RC):
+        with styled():
             return draw(*args, **kwargs)
 
     return checked

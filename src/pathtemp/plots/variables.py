@@ -130,7 +130,7 @@ def tails(fit: Fit, ax: Axes | None = None, *, var: str | None = None, label: st
         _room_for_target(ax, found["target"], found["base"])
     ax.set(yscale="log", ylabel="share of draws beyond")
     ax.set_xlabel(label or printable(var), parse_math=False)
-    ax.legend(loc="upper right")
+    ax.legend(loc="lower center")  # under the peak, where no tail comes
     return ax
 
 

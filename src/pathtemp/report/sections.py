@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 LESSER = ("ess_tail", "mcse_mean", "mcse_sd")
 """Columns of the posterior that a narrow screen leaves out."""
 
+LARGE = 1e4
+"""From here on numbers are written out, without decimals."""
+
 MOST_ROWS = 50
 """Scalars of the posterior, and modes, that the page lists."""
 
@@ -68,7 +71,9 @@ def modes(fit: Fit) -> Markup:
     lines: list[tuple[str, ...]] = [
         (
             str(k),
-            f"{float(table.share[k]):.{digits}f} ± {float(table.share_se[k]):.{digits}f}",
+            f"{float(table.share[k]):.{digits}f} ± {float(table.share_se[k]):.{digits}f}"
+            if table.visits[k]
+            else "no visit",
             f"{int(table.visits[k]):,}",
             minus(f"{float(table.log_density[k]):.2f}"),
             str(table.found_by[k]),
@@ -142,6 +147,8 @@ def _check(check: Check) -> Markup:
 
 
 def _number(value: float) -> str:
+    if LARGE <= abs(value) < 1e9:
+        return minus(f"{value:,.0f}")
     # A log mass of nothing, or what could not be measured.
     return (
         f"{value:,.4g}" if np.isfinite(value) else str(value).replace("-", "−").replace("inf", "∞").replace("nan", "–")
