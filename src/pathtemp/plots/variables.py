@@ -130,7 +130,8 @@ def tails(fit: Fit, ax: Axes | None = None, *, var: str | None = None, label: st
         _room_for_target(ax, found["target"], found["base"])
     ax.set(yscale="log", ylabel="share of draws beyond")
     ax.set_xlabel(label or printable(var), parse_math=False)
-    ax.legend(loc="lower center")  # under the peak, where no tail comes
+    # There is no corner that no tail comes to.
+    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.17), ncols=2)
     return ax
 
 
