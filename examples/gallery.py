@@ -42,7 +42,7 @@ def fits() -> dict[str, pt.Fit]:
     return {
         "pair": pt.temper(pt.testing.cauchy_pair().model, budget=120_000, **quiet),
         "three": pt.temper(target=three_modes, base=base, budget=180_000, **quiet),
-        "broad": pt.temper(target=three_modes, base=base, budget=180_000, modes="off", seed=2, progress=False),
+        "broad": pt.temper(target=three_modes, base=base, budget=400_000, modes="off", seed=2, progress=False),
         "schools": pt.temper(schools, budget=180_000, **quiet),
         "margin": pt.divide_and_conquer(schools, margin="tau", budget=200_000, **quiet),
         "demo": pt.temper(pt.testing.cauchy_pair().model, **quiet),

@@ -121,6 +121,23 @@ def test_options_that_a_resumed_run_ignores_are_told(caplog: pytest.LogCaptureFi
     ]
 
 
+def test_ctrl_c_at_once_says_how_to_go_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    quick(tmp_path, monkeypatch)
+
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("pathtemp.cli.run.temper", interrupted)
+    command = ["run", "mine_for_cli:make", "--checkpoint", "run.nc"]
+    assert main(command) == 130
+    assert "interrupted before there was anything to show" in capsys.readouterr().err
+    Path("run.nc").touch()
+    assert main(command) == 130
+    assert "run it again with --resume and the same --checkpoint" in capsys.readouterr().err
+
+
 def test_python_models_that_are_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -140,6 +157,18 @@ def test_python_models_that_are_none(
     assert main(["run", "--checkpoint", "none.nc", "--resume"]) == 1
     assert main(["run", "mine_for_cli:make", "--report", "no/r.html"]) == 1
     assert main(["report", "none.nc"]) == 1
+
+
+def test_the_doctor_notices_a_cache_that_cannot_be_used(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("no folder")
+    monkeypatch.setenv("PATHTEMP_CACHE", str(tmp_path / "file"))
+    assert main(["doctor"]) == 0
+    said = capsys.readouterr().out
+    assert "BROKEN  cache" in said
+    assert "set PATHTEMP_CACHE to a folder of your own" in said
+    assert "pathtemp works here, but for Stan programs" in said
 
 
 def test_the_doctor_says_what_works(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

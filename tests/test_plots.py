@@ -14,6 +14,7 @@ from synthetic import FAILED, cauchy_fit, fit_of, odd_model
 from pathtemp import plots
 from pathtemp.errors import InputError, MissingExtraError
 from pathtemp.modes.table import Modes
+from pathtemp.plots import style
 from pathtemp.plots.arc import along
 from pathtemp.plots.chosen import chosen, mode_labels
 from pathtemp.plots.variables import bin_count, scalar
@@ -300,6 +301,18 @@ def test_lines_are_seen_on_a_dark_page(fit):
         assert mpl.colors.to_rgb(ax.get_facecolor()) == (0.0, 0.0, 0.0)
 
 
+def test_a_backend_that_turns_interactive_drawing_on_keeps_it_on():
+    """As that of a notebook does with the first figure: the later ones are shown too."""
+    before = mpl.is_interactive()
+    try:
+        mpl.interactive(False)
+        with style.styled():
+            mpl.interactive(True)
+        assert mpl.is_interactive()
+    finally:
+        mpl.interactive(before)
+
+
 def two_variables(fit: Fit) -> Fit:
     """The Cauchy pair after a variable that does not tell its modes apart."""
     noise = xr.zeros_like(fit.posterior["theta"].isel(theta_dim_0=0, drop=True))
@@ -333,6 +346,14 @@ def test_the_variable_that_separates_the_modes_is_shown(fit):
         == "noise"
     )
     assert [ax.get_xlabel() for ax in plots.marginals(pair).axes[::2]] == ["theta[0]", "noise"]
+
+
+def test_a_run_that_did_not_look_for_modes_shows_the_variable_whose_draws_have_a_valley(fit):
+    unknown = dataclasses.replace(two_variables(fit), modes=None)
+    assert chosen(unknown, 2) == ["theta[0]", "noise"]
+    assert plots.joint_path(unknown).get_ylabel() == "theta[0]"
+    one = unknown.posterior.assign(theta=abs(unknown.posterior["theta"]))
+    assert chosen(dataclasses.replace(unknown, posterior=one), 2) == ["noise", "theta[0]"]
 
 
 def test_the_base_panel_says_where_the_path_starts_from(fit):

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal, TypeVar, get_args
 
 import numpy as np
 
 from pathtemp.api.arguments import finite_array, positive_number, share, shown, whole_number, yes_or_no
 from pathtemp.errors import InputError
+from pathtemp.io.printable import printable
+
+S = TypeVar("S", "Settings", "PaperSettings", "LadderSettings")
 
 Marginal = Literal["balanced", "uniform", "constant-kl", "min-variance"]
 """How chains spend their time along the path, see :class:`Settings`."""
@@ -167,7 +172,7 @@ class Settings:
         >>> Settings().replace(chains=8).chains
         8
         """
-        return replace(self, **changes)
+        return _replaced(self, changes)
 
 
 FEWEST_KEPT = 20
@@ -229,7 +234,7 @@ class PaperSettings:
 
     def replace(self, **changes: Any) -> PaperSettings:
         """A copy with some fields changed."""
-        return replace(self, **changes)
+        return _replaced(self, changes)
 
 
 @dataclass(frozen=True)
@@ -276,7 +281,18 @@ class LadderSettings:
         >>> LadderSettings().replace(chains=1).chains
         1
         """
-        return replace(self, **changes)
+        return _replaced(self, changes)
+
+
+def _replaced(settings: S, changes: Mapping[str, Any]) -> S:
+    """A copy with some fields changed; InputError where there is no such field."""
+    known = [field.name for field in fields(settings)]
+    for name in changes:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
+            hint = f"is {near[0]} meant?" if near else f"there are {', '.join(known[:6])} and others"
+            raise InputError(f"{printable(name)}: the settings have no such field; {hint}")
+    return replace(settings, **changes)
 
 
 def _check_whole(settings: Any, **least: int) -> None:

@@ -155,8 +155,11 @@ def test_ctrl_c_gives_the_fit_so_far(kept: Kept, tmp_path: Path, at: int) -> Non
     options = {"seed": whole.seed, "progress": Interrupting(at), "checkpoint": place, **NARROW}
     fit = pt.temper(model, **options)  # type: ignore[arg-type]
     assert not fit.converged
+    # One thing is said, not what all the gates miss of a run that has only begun.
+    assert len(fit.warnings) == 1
     assert "The run was interrupted after" in fit.warnings[0]
-    assert "finished" in str(fit.summary())
+    assert "NOT converged, as it was interrupted" in str(fit.summary())
+    assert "(interrupted)" in repr(fit)
     # The round under way is finished, and a look at its draws adds a line.
     assert at <= len(fit.history) <= at + 1
     assert_same(whole, pt.resume(place, model, progress=False))

@@ -178,6 +178,7 @@ def test_ctrl_c_gives_the_fit_so_far(kept: Kept, tmp_path: Path, early: bool) ->
     place = tmp_path / "run.nc"
     fit = kind.begin(checkpoint=place, progress=Interrupting(2 if early else len(whole.history) - 1))
     assert not fit.converged
+    assert len(fit.warnings) == 1
     assert "The run was interrupted after" in fit.warnings[0]
     assert "pt.resume on its checkpoint" in fit.warnings[0]
     same(whole, kind.again(place))

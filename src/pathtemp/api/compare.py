@@ -11,15 +11,18 @@ import pandas as pd  # type: ignore[import-untyped]
 from scipy.special import softmax
 
 from pathtemp._types import FloatArray
-from pathtemp.api.arguments import a_kind_of, positive_number
+from pathtemp.api.arguments import a_kind_of, positive_number, shown, whole_number
 from pathtemp.api.given import as_model, check_nothing_else
-from pathtemp.api.temper import TAKEN, temper
+from pathtemp.api.temper import TAKEN, check_search, checked_how, checked_seconds, temper
+from pathtemp.engines.islands.cluster import check_workers
+from pathtemp.engines.progress import display
 from pathtemp.errors import InputError
 from pathtemp.io.printable import printable
 from pathtemp.model.kinds import kind_of
 from pathtemp.model.model import Model
 from pathtemp.result.fit import Fit
 from pathtemp.seeds import Stream, rng, seed_word
+from pathtemp.settings import DEFAULT
 
 LEVEL = 0.95
 """Coverage of the intervals of posterior model probabilities."""
@@ -83,13 +86,14 @@ def compare(
         ``log_bf_se``; the posterior ``probability`` and its 95% interval, ``lower`` to ``upper``, for the
         errors of the evidence.
     """
+    _check_given(fits, client, how)
+    if isinstance(fits, Mapping):
+        _log_weights(list(fits), weights)  # raises before a model is made of a program, or tempered
     given = _by_name(_with_models(fits, data))
-    if len(given) < 2:
-        raise InputError(f"compare: give at least two fits, by name; there is {len(given)}")
+    log_weights = _log_weights(list(given), weights)
     fits = _all_tempered(given, client, how)
-    _check_fits(fits)
     value, se = _evidence("compare", fits)
-    score = value + _log_weights(list(fits), weights)
+    score = value + log_weights
     _warn("compare", fits)
     best = int(np.argmax(value))
     lower, upper = probability_interval(score, se)
@@ -106,6 +110,51 @@ def compare(
         index=pd.Index(list(fits), name="model"),
     )
     return table.sort_values("probability", ascending=False, kind="stable")
+
+
+def _check_given(fits: Any, client: Any, how: Mapping[str, Any]) -> None:
+    """Raise where what is to be compared, or how models are to be tempered, can be told wrong as it is."""
+    a_kind_of("fits", fits, (Mapping, list, tuple), "a dict of fits by name, or a list of them")
+    if len(fits) < 2:
+        raise InputError(f"compare: give at least two fits, by name; there is {len(fits)}")
+    named = list(fits.items()) if isinstance(fits, Mapping) else [("fits", one) for one in fits]
+    for name, one in named:
+        if not (isinstance(one, Fit | Model) or kind_of(one)):
+            raise InputError(
+                f"{printable(str(name))}: it must be a fit, as pt.temper gives, or a model, and is {shown(one)}"
+            )
+    if all(isinstance(one, Fit) for _, one in named):
+        for name in ("client", *how):
+            if name != "client" or client is not None:
+                raise InputError(f"{name}: it is for models, and these are fits; leave it out")
+        return
+    check_nothing_else((), {name: value for name, value in how.items() if name not in TAKEN}, TAKEN)
+    for name in REFUSED & set(how):
+        raise InputError(f"{name}: it is of one model, and cannot be given for several; leave it out")
+    check_workers(client, None)
+    _check_how(**how)
+
+
+def _check_how(
+    *,
+    settings: Any = DEFAULT,
+    seed: Any = 0,
+    modes: Any = "auto",
+    islands: Any = 1,
+    progress: Any = False,
+    max_seconds: Any = None,
+    budget: Any = None,
+    draws: Any = None,
+    chains: Any = None,
+    **_: Any,
+) -> None:
+    """Raise where ``pt.temper`` would, whatever the model."""
+    checked_how(settings, budget=budget, draws=draws, chains=chains)
+    check_search(modes, None, settings)
+    checked_seconds(max_seconds)
+    whole_number("islands", islands, least=1)
+    seed_word(seed)
+    display(progress)
 
 
 def _with_models(fits: Any, data: Any) -> Any:
@@ -141,13 +190,7 @@ def _all_tempered(given: dict[str, Any], client: Any, how: dict[str, Any]) -> di
     """The fits as they are, and those of the models, made here or on the workers of a client."""
     models = {name: one for name, one in given.items() if isinstance(one, Model)}
     if not models:
-        for name in ("client", *how):
-            if name != "client" or client is not None:
-                raise InputError(f"{name}: it is for models, and these are fits; leave it out")
         return given
-    check_nothing_else((), {name: value for name, value in how.items() if name not in TAKEN}, TAKEN)
-    for name in REFUSED & set(how):
-        raise InputError(f"{name}: it is of one model, and cannot be given for several; leave it out")
     if client is None:
         first = seed_word(how.get("seed", 0))
         fits = {name: temper(one, **how | {"seed": first + k}) for k, (name, one) in enumerate(models.items())}

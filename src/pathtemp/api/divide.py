@@ -178,6 +178,7 @@ def divide_and_conquer(
         raise InputError(f"target_marginal: {expected}, and it is {shown(target_marginal)}")
     along = target_marginal if isinstance(target_marginal, str) else "given"
     told = display(progress)
+    place = None if checkpoint is None else new_checkpoint(checkpoint)
     check_asked(model, "margin", [_name(one).partition("[")[0] for one in margins if isinstance(one, str)])
     how = {"data": data, "base": base, "seed": seed_word(seed), "progress": bool(progress), "known": TAKEN}
     model = _model(model, args, kwargs, how) if target is None else _joined(model, target, base)
@@ -185,7 +186,6 @@ def divide_and_conquer(
         budget = BUDGET if budget is None else budget
         check_budget(budget, model.dim - 1, changed, settled=False)
     use_compilation_cache()
-    place = None if checkpoint is None else new_checkpoint(checkpoint)
     with metered() as meter:
         first = starts_of(model, changed, seed_word(seed))
     if isinstance(changed, Settings) and budget is not None:

@@ -229,6 +229,13 @@ def init_points(init: Any, model: Model) -> FloatArray:
     return np.stack([_point(values, model) for values in _dicts(init)])
 
 
+def check_init(init: Any) -> None:
+    """Raise where ``init`` is no dict, or list of dicts, of finite numbers."""
+    for values in _dicts(init):
+        for name, value in values.items():
+            finite_array(f"init of {printable(str(name))}", value)
+
+
 def init_names(init: Any) -> list[str]:
     """Parameters of which values are given; none where no values are."""
     return [] if init is None else list(dict.fromkeys(str(name) for values in _dicts(init) for name in values))

@@ -17,7 +17,15 @@ from pathtemp._types import Array, FloatArray
 from pathtemp.api.arguments import a_kind_of, finite_array, positive_number, whole_number
 from pathtemp.api.cores import kept_to_cores
 from pathtemp.api.environment import check_environment
-from pathtemp.api.given import check_asked, check_nothing_else, context_model, init_names, init_points, made_model
+from pathtemp.api.given import (
+    check_asked,
+    check_init,
+    check_nothing_else,
+    context_model,
+    init_names,
+    init_points,
+    made_model,
+)
 from pathtemp.engines.default.effort import cheapest, settled_effort, work_of
 from pathtemp.engines.default.engine import FEWEST_ROUNDS, MOST_GRADIENTS, TemperEngine
 from pathtemp.engines.default.modes import LEAST_SEARCH
@@ -152,6 +160,10 @@ def temper(
         _check_apart(settings, checkpoint, limit)
         check_workers(client, cluster, cores)
     shown = display(progress)
+    check_search(modes, init, settings)
+    _check_draws(draws, settings.chains if chains is None else chains, 1)
+    # All that can be told without the model is told first: a Stan program takes a minute to compile.
+    place = None if checkpoint is None else new_checkpoint(checkpoint)
     if target is None and dim is None and model is None:
         model = context_model()
     if model is not None and not isinstance(model, Model) and target is None and dim is None:
@@ -166,12 +178,9 @@ def temper(
         check_density("target", given.log_target, given.dim)
     _check_likelihood(given)
     hints = _hints(modes, init, given)
-    place = None if checkpoint is None else new_checkpoint(checkpoint)
     use_compilation_cache()
     settings = settings if chains is None else settings.replace(chains=chains)
     if isinstance(settings, PaperSettings):
-        if init is not None:
-            raise InputError("init: the paper's engine starts from draws of the base; leave it out")
         return _by_the_paper(given, (seed, settings, draws, budget), shown, place, limit)
     _check_draws(draws, settings.chains, given.dim)
     share = None if budget is None else budget / islands
@@ -315,25 +324,33 @@ def _check_likelihood(model: Model) -> None:
         )
 
 
-def _hints(modes: Literal["auto", "off"] | ArrayLike, init: Any, model: Model) -> FloatArray | None:
-    """Points (n, dim) from which modes are looked for besides; None not to look."""
-    points = _points(modes, model.dim)
-    if init is None:
-        return points
-    if points is None:
-        raise InputError('init: it is where modes are looked for, and modes="off" looks for none; leave one out')
-    return np.concatenate([points, init_points(init, model)])
-
-
-def _points(modes: Literal["auto", "off"] | ArrayLike, dim: int) -> FloatArray | None:
+def check_search(modes: Any, init: Any, settings: Settings | PaperSettings) -> None:
+    """Raise where ``modes`` or ``init`` can go with no model."""
     if isinstance(modes, str):
         if modes not in ("auto", "off"):
             raise InputError(f'modes: it must be "auto", "off" or points (n, dim), and is {modes!r}')
-        return np.empty((0, dim)) if modes == "auto" else None
-    points = finite_array("modes", modes)
-    if points.ndim != 2 or points.shape[1] != dim or not np.isfinite(points).all():
-        raise InputError(f"modes: expected finite points of shape (n, {dim}), got shape {points.shape}")
-    return points
+    elif finite_array("modes", modes).ndim != 2:
+        raise InputError(f"modes: expected finite points of shape (n, dim), got shape {np.shape(modes)}")
+    if init is None:
+        return
+    check_init(init)
+    if isinstance(settings, PaperSettings):
+        raise InputError("init: the paper's engine starts from draws of the base; leave it out")
+    if isinstance(modes, str) and modes == "off":
+        raise InputError('init: it is where modes are looked for, and modes="off" looks for none; leave one out')
+
+
+def _hints(modes: Literal["auto", "off"] | ArrayLike, init: Any, model: Model) -> FloatArray | None:
+    """Points (n, dim) from which modes are looked for besides; None not to look."""
+    if isinstance(modes, str):
+        points = np.empty((0, model.dim)) if modes == "auto" else None
+    else:
+        points = finite_array("modes", modes)
+        if points.shape[1] != model.dim:
+            raise InputError(f"modes: expected finite points of shape (n, {model.dim}), got shape {points.shape}")
+    if points is None or init is None:
+        return points
+    return np.concatenate([points, init_points(init, model)])
 
 
 def _room(model: Model, settings: Settings, budget: float | None, islands: int) -> int:

@@ -37,9 +37,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(printable_lines(f"pathtemp: {as_options(_said(error))}"), file=sys.stderr)
         return FAILED
     except KeyboardInterrupt:
-        print("pathtemp: interrupted before there was anything to show", file=sys.stderr)
+        print(f"pathtemp: {_interrupted(options)}", file=sys.stderr)
         return INTERRUPTED
     return status
+
+
+def _interrupted(options: Any) -> str:
+    """What is left of a run that Ctrl-C ended at once."""
+    place = getattr(options, "checkpoint", None)
+    if place is not None and place.exists():
+        return "interrupted; run it again with --resume and the same --checkpoint to go on from its last round"
+    return "interrupted before there was anything to show"
 
 
 def _said(error: Exception) -> str:

@@ -12,9 +12,14 @@ from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 
 from pathtemp.errors import InputError
+from pathtemp.io.printable import printable
 
 EXTRAS = {"httpstan": "stan", "pymc": "pymc", "numpyro": "numpyro", "matplotlib": "plots"}
 """Libraries that an extra brings."""
+
+
+COMPILER, CACHE = "C++ compiler", "cache"
+"""Names of what a run can do without, the second but for Stan programs."""
 
 
 @dataclass(frozen=True)
@@ -36,9 +41,12 @@ def doctor(options: argparse.Namespace) -> int:
     else:
         width = max(len(f.name) for f in findings)
         for finding in findings:
-            mark = "ok" if finding.works else "BROKEN" if finding.needed else "absent"
-            print(f"{mark:>6}  {finding.name:<{width}}  {finding.says}")
-        print("\npathtemp works here" if not broken else f"\npathtemp does not work here: {', '.join(broken)}")
+            mark = "ok" if finding.works else "absent" if finding.name in (*EXTRAS, COMPILER) else "BROKEN"
+            print(f"{mark:>6}  {finding.name:<{width}}  {printable(finding.says)}")
+        slow = (
+            "" if all(f.works for f in findings if f.name == CACHE) else ", but for Stan programs, which need the cache"
+        )
+        print(f"\npathtemp works here{slow}" if not broken else f"\npathtemp does not work here: {', '.join(broken)}")
     return 1 if broken else 0
 
 
@@ -68,12 +76,10 @@ def _compiler() -> Finding:
     try:
         compiler = find_compiler()
     except InputError as error:
-        return Finding("C++ compiler", False, str(error), False)
+        return Finding(COMPILER, False, str(error), False)
     if compiler is not None:
-        return Finding("C++ compiler", True, compiler.version, False)
-    return Finding(
-        "C++ compiler", False, "needed for Stan; install g++ (Debian: apt-get install g++) or clang++", False
-    )
+        return Finding(COMPILER, True, compiler.version, False)
+    return Finding(COMPILER, False, "needed for Stan; install g++ (Debian: apt-get install g++) or clang++", False)
 
 
 def _cache() -> Finding:
@@ -85,10 +91,10 @@ def _cache() -> Finding:
         with tempfile.TemporaryFile(dir=folder):
             pass
     except InputError as error:
-        return Finding("cache", False, str(error).removeprefix("cache: "), False)
+        return Finding(CACHE, False, str(error).removeprefix("cache: "), False)
     except OSError as error:
-        return Finding("cache", False, f"{folder}: {error.strerror}; set PATHTEMP_CACHE to another folder", False)
-    return Finding("cache", True, str(folder), False)
+        return Finding(CACHE, False, f"{folder}: {error.strerror}; set PATHTEMP_CACHE to another folder", False)
+    return Finding(CACHE, True, str(folder), False)
 
 
 LOOKS: tuple[Callable[[], Finding], ...] = (_python, _jax, _compiler, _cache)

@@ -29,6 +29,8 @@ def open_model(
     from pathtemp.frontends.stan import from_stan
 
     automatic = base is not None and str(base) == "auto"
+    if base is not None and not automatic and not base.is_file():
+        raise InputError(f"--base: there is no Stan program {printable(str(base))!r}; give its file, or auto")
     return from_stan(
         Path(name),
         None if automatic else base,

@@ -121,7 +121,7 @@ def as_json(fit: Fit) -> dict[str, Any]:
     return {
         "model": fit.name,
         "converged": fit.converged,
-        "warnings": fit.warnings,
+        "warnings": [as_options(message) for message in fit.warnings],
         "log_z": _number(value),
         "log_z_se": _number(se),
         "is_evidence": fit.is_evidence,

@@ -31,7 +31,7 @@ from pathtemp.model.model import Model
 from pathtemp.result.fit import Fit
 from pathtemp.result.run import Check, RoundRecord
 from pathtemp.result.summary import with_error
-from pathtemp.verdict.travel import check_finished
+from pathtemp.verdict.travel import check_finished, when_interrupted
 
 log = logging.getLogger("pathtemp")
 
@@ -230,8 +230,8 @@ class Driver:
         tell_of_zeros(self._model.name, fit.diagnostics.rejected)
         seconds = dict(self.engine.seconds)
         seconds["other"] = seconds.get("other", 0.0) + time.perf_counter() - began - (sum(seconds.values()) - before)
-        checks = (*([self._unfinished()] if stopped else []), *fit.diagnostics.checks)
-        continuation = self if self.engine.extended_by else None
+        checks, continuation = fit.diagnostics.checks, self if self.engine.extended_by else None
+        checks = when_interrupted(self._unfinished(), checks) if stopped else checks
         diagnostics = replace(fit.diagnostics, checks=checks)
         return replace(fit, diagnostics=diagnostics, seconds=seconds, continuation=continuation)
 

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pathtemp._types import Array, FloatArray, Key, LogDensity, Sampler, Variables
+from pathtemp.api.arguments import shown
 from pathtemp.errors import InputError, MissingExtraError
 from pathtemp.frontends.numpyro_data import data_groups, predictive_draws
 from pathtemp.frontends.numpyro_part import improper_sites, log_prior_of, with_dependents
@@ -154,7 +155,9 @@ def _program(model: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str,
         terms = (_transform(sites[name]).log_abs_det_jacobian(free[name], sites[name]["value"]) for name in continuous)
         return sum((jnp.sum(term) for term in terms), jnp.zeros(()))
 
-    improper, observed = improper_sites(latent), {name: trace[name]["value"] for name in _observed(trace)}
+    # Data of no elements say nothing; a factor has no value, and says something.
+    observed = {name: trace[name]["value"] for name in _observed(trace) if not _is_empty(trace[name])}
+    improper = improper_sites(latent)
     none: frozenset[str] = frozenset()
     rest = with_dependents(model, args, kwargs, [*improper, *discrete], continuous) if improper else none
 
@@ -235,12 +238,40 @@ def _check(trace: Trace, continuous: list[str], discrete: list[str]) -> None:
         if isinstance(trace[name]["value"], list | tuple) or hasattr(trace[name]["value"], "to_numpy"):
             kind = type(trace[name]["value"]).__name__
             raise InputError(f"data: site {name!r} observes a {kind}; NumPyro takes arrays: give jnp.asarray of it")
+        _check_value(name, trace[name])
     if discrete:
         _check_plates(trace)
         try:
             import numpyro.contrib.funsor  # noqa: F401
         except ImportError:
             raise MissingExtraError("funsor", "numpyro") from None
+
+
+def _check_value(name: str, site: dict[str, Any]) -> None:
+    """Raise where what a site observes is made of no numbers, or has not the shape of its distribution."""
+    value = site["value"]
+    dtype = getattr(value, "dtype", None) or np.asarray(value).dtype
+    if not (jnp.issubdtype(dtype, jnp.number) or jnp.issubdtype(dtype, jnp.bool_)):
+        raise InputError(f"data: site {name!r} observes {shown(value)}; NumPyro takes arrays of numbers")
+    if site["fn"].event_dim or _is_empty(site) or not np.size(value):
+        return
+    batch = tuple(site["fn"].batch_shape)
+    try:
+        np.broadcast_shapes(batch, np.shape(value))
+    except ValueError:
+        raise InputError(
+            f"data: site {name!r} observes values of shape {np.shape(value)}, and its distribution has shape {batch}"
+        ) from None
+
+
+def _is_empty(site: dict[str, Any]) -> bool:
+    """Whether a site observes an array without elements; a factor, which has no value of its own, is none."""
+    from numpyro.distributions import Unit
+
+    law = site["fn"]
+    while hasattr(law, "base_dist"):
+        law = law.base_dist
+    return not isinstance(law, Unit) and np.size(site["value"]) == 0
 
 
 def _check_plates(trace: Trace) -> None:

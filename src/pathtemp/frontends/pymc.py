@@ -113,7 +113,7 @@ def _program(model: pm.Model) -> Program:
         constrain_draws=constrain_draws,
         forward=_forward(model, layout, rest) if kept else None,
         improper=f"the priors of {improper} are improper and cannot be sampled" if improper else "",
-        is_prior=not (model.observed_RVs or model.potentials),
+        is_prior=not (model.potentials or any(_has_values(model, rv) for rv in model.observed_RVs)),
         pointwise=_pointwise(model) if model.observed_RVs else None,
         data=data_groups(model),
         log_mass=log_mass_of_order(kept, model, layout.shapes),
@@ -138,6 +138,13 @@ def _check(model: pm.Model) -> None:
             raise InputError(
                 f"from_pymc: {rv.name!r} observes a minibatch, whose likelihood changes at random; pass all the data"
             )
+
+
+def _has_values(model: pm.Model, rv: Any) -> bool:
+    """Whether an observed variable has data of at least one element."""
+    value = model.rvs_to_values[rv]
+    data = value.get_value(borrow=True) if hasattr(value, "get_value") else getattr(value, "data", None)
+    return data is None or np.size(data) > 0
 
 
 def _improper(model: pm.Model) -> list[str]:

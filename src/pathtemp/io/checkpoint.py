@@ -54,11 +54,13 @@ def new_place(path: str | os.PathLike[str]) -> Path:
     """The file of a checkpoint that is to be made, where it can be made and would hide no other."""
     place = place_of(path)
     if not place.parent.is_dir():
-        raise InputError(f"checkpoint: there is no folder {place.parent}; make it first")
+        raise InputError(f"checkpoint: there is no folder {printable(str(place.parent))}; make it first")
     if not os.access(place.parent, os.W_OK):
-        raise InputError(f"checkpoint: the folder {place.parent} cannot be written to")
+        raise InputError(f"checkpoint: the folder {printable(str(place.parent))} cannot be written to")
     if place.exists() or before(place).exists():
-        raise InputError(f"checkpoint: {place} is there already; go on with it by pt.resume, or remove it")
+        raise InputError(
+            f"checkpoint: {printable(str(place))} is there already; go on with it by pt.resume, or remove it"
+        )
     lock.expect_new(place)
     return place
 

@@ -196,6 +196,8 @@ def flat_log_prob(log_prob: Callable[[Any], Array], layout: Layout) -> LogDensit
     def flat(x: Array) -> Array:
         variables, log_jacobian = layout.constrain(x)
         value = log_prob(next(iter(variables.values())) if layout.single else variables)
+        if isinstance(value, list | tuple | dict | str) or value is None:
+            return value  # which a check tells by what it is, before a sum fails of it
         # The Jacobian must not hide that the density was computed in another type.
         return (value + log_jacobian).astype(getattr(value, "dtype", float))
 
@@ -226,6 +228,11 @@ def as_base(base: Any) -> Base:
     for name, dist in distributions.items():
         if not isinstance(name, str):
             raise InputError(f"base: the names of a dict of distributions are texts, and one is {shown(name)}")
+        if isinstance(dist, type):
+            raise InputError(
+                f"base: {'it' if single else repr(name)} is the class {dist.__name__}; give a distribution of it, with "
+                "its numbers, as in Normal(0.0, 5.0)"
+            )
         if not (callable(getattr(dist, "log_prob", None)) and callable(getattr(dist, "sample", None))):
             raise InputError(
                 f"base: {'it' if single else repr(name)} is a {type(dist).__name__}, which has no log_prob and sample; "

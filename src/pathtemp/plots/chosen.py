@@ -10,6 +10,7 @@ import numpy as np
 import xarray as xr
 
 from pathtemp._types import FloatArray, IntArray
+from pathtemp.plots.valley import valley
 from pathtemp.result.draws import SAMPLE_DIMS
 from pathtemp.result.parameters import parameter_names
 
@@ -36,17 +37,20 @@ def scalars(dataset: xr.Dataset) -> Iterator[tuple[str, FloatArray]]:
 def chosen(fit: Fit, count: int) -> list[str]:
     """Labels of ``count`` scalars to show: those that separate the modes best, else the first of the parameters.
 
-    How well a scalar separates is the spread of its means by mode over its spread within them. One that follows from
-    another of those chosen, as the last weight of a mixture does, comes after all others.
+    How well a scalar separates is the spread of its means by mode over its spread within them. Of a run that did not
+    look for modes it is told by the draws of the scalar alone: how far two heaps of them, with a valley between, lie
+    apart. One that follows from another of those chosen, as the last weight of a mixture does, comes after all others.
     """
     names = parameter_names(fit)
     every = scalars(fit.posterior[names] if names else fit.posterior)
     labels = mode_labels(fit)
-    if labels.max(initial=0) == 0:
+    known = labels.max(initial=0) > 0
+    if not known and fit.modes is not None:
         return [label for label, _ in islice(every, count)]
     found = [(label, values.ravel()) for label, values in islice(every, MOST_COMPARED)]
+    apart = {label: separation(values, labels) if known else valley(values) for label, values in found}
     # A sort that is stable keeps the order of the model where nothing separates.
-    ranked = sorted(found, key=lambda pair: -separation(pair[1], labels))
+    ranked = sorted(found, key=lambda pair: -apart[pair[0]])
     kept: list[tuple[str, FloatArray]] = []
     for label, values in ranked:
         if len(kept) < count and not any(_follows(values, other) for _, other in kept):

@@ -10,7 +10,7 @@ import pandas as pd  # type: ignore[import-untyped]
 from pathtemp.api.arguments import a_kind_of
 from pathtemp.errors import InputError
 from pathtemp.io.printable import printable
-from pathtemp.plots.style import BETWEEN, RC, TARGET, check_option, ink, pyplot, title
+from pathtemp.plots.style import BETWEEN, TARGET, check_option, ink, pyplot, styled, title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,7 +42,7 @@ def comparison(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
     if missing:
         raise InputError(f"table: expected the table that pt.compare gives, and {', '.join(missing)} are not in it")
     check_option("ax", ax)
-    with pyplot().rc_context(RC):
+    with styled():
         if ax is None:
             size = (6.3, 1.2 + 0.45 * len(table))
             ax = pyplot().subplots(figsize=size, layout="constrained")[1]

@@ -10,7 +10,7 @@ from pathtemp.io.printable import printable
 from pathtemp.plots.chosen import chosen
 from pathtemp.plots.path import Curve, joint_path, log_z, marginal_a
 from pathtemp.plots.running import acceptance, hardness, history
-from pathtemp.plots.style import ALARM, ink, of_fit, pyplot
+from pathtemp.plots.style import ALARM, ink, of_fit, pyplot, values_of
 from pathtemp.plots.variables import Density, base_draws, target_draws
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def diagnose(fit: Fit, *, exact: Curve | None = None) -> Figure:
         raise InputError(f"exact: expected a function of lam, and it is {shown(exact)}")
     figure, panels = _four(fit)
     marginal_a(fit, panels[0, 0])
-    history(fit, panels[0, 1], exact=None if exact is None else float(exact(fit.log_z.lam)[-1]))
+    history(fit, panels[0, 1], exact=None if exact is None else float(values_of("exact", exact, fit.log_z.lam)[-1]))
     hardness(fit, panels[1, 0])
     acceptance(fit, panels[1, 1])
     return figure
@@ -71,9 +71,8 @@ def diagnose(fit: Fit, *, exact: Curve | None = None) -> Figure:
 def _four(fit: Fit) -> tuple[Figure, np.ndarray]:
     """A two by two figure with the verdict over it."""
     figure, panels = pyplot().subplots(2, 2, figsize=(8.4, 6.2), layout="constrained")
-    checks = fit.diagnostics.checks
-    failed = [check.name for check in checks if not check.passed]
-    verdict = "converged" if fit.converged else f"NOT converged ({', '.join(failed)})"
+    why = "interrupted" if fit.diagnostics.interrupted else ", ".join(fit.diagnostics.failed)
+    verdict = "converged" if fit.converged else f"NOT converged ({why})"
     figure.suptitle(
         f"{printable(fit.name)}: {verdict}",
         x=0.01,

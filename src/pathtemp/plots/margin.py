@@ -10,7 +10,20 @@ from pathtemp._types import FloatArray
 from pathtemp.io.printable import printable
 from pathtemp.plots.chosen import scalars
 from pathtemp.plots.running import acceptance
-from pathtemp.plots.style import ALARM, BETWEEN, DASHES, ESTIMATE, RC, TARGET, axes, ink, of_fit, pyplot, title, veil
+from pathtemp.plots.style import (
+    ALARM,
+    BETWEEN,
+    DASHES,
+    ESTIMATE,
+    TARGET,
+    axes,
+    ink,
+    of_fit,
+    pyplot,
+    styled,
+    title,
+    veil,
+)
 from pathtemp.plots.variables import Density
 
 if TYPE_CHECKING:
@@ -102,7 +115,7 @@ def walk(fit: MarginFit, ax: Axes | None = None) -> Axes:
 
 def compare(marginal: Marginal, draws: FloatArray, ax: Axes | None = None, *, label: str = "NUTS draws") -> Axes:
     """The marginal beside the histogram of somebody else's draws, on a log scale where the margin is positive."""
-    with pyplot().rc_context(RC):
+    with styled():
         return _beside(marginal, draws, axes(ax), label)
 
 

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from pathtemp.errors import InputError
 from pathtemp.plots.chosen import chosen, scalars
-from pathtemp.plots.style import RC, of_fit, pyplot
+from pathtemp.plots.style import of_fit, pyplot, styled
 from pathtemp.plots.variables import base_draws, target_draws
 from pathtemp.result.summary import chosen as named
 
@@ -36,8 +37,10 @@ def marginals(fit: Fit, *, var_names: str | Sequence[str] | None = None) -> Figu
         labels = chosen(fit, MOST_ROWS)
     else:
         labels = [label for label, _ in islice(scalars(named(fit.posterior, var_names)), MOST_ROWS)]
+        if not labels:
+            raise InputError("var_names: the list is empty; name one variable or more")
     plt = pyplot()
-    with plt.rc_context(RC):
+    with styled():
         figure, panels = plt.subplots(
             len(labels), 2, figsize=(8.4, 2.4 * len(labels)), layout="constrained", squeeze=False
         )

@@ -11,7 +11,7 @@ from pathtemp.api.arguments import a_kind_of
 from pathtemp.errors import InputError
 from pathtemp.io.printable import printable
 from pathtemp.plots.chosen import chosen, mode_labels
-from pathtemp.plots.style import BETWEEN, TARGET, axes, central_range, empty, ink, of_fit, title
+from pathtemp.plots.style import BETWEEN, TARGET, axes, central_range, empty, ink, of_fit, title, veil
 from pathtemp.plots.variables import bin_count, scalar
 from pathtemp.result.summary import with_error
 
@@ -100,7 +100,7 @@ def scatter(ax: Axes, x: FloatArray, y: FloatArray, labels: IntArray) -> None:
     several = labels.max(initial=0) > 0
     for group, here in by_group(labels):
         colour, marker = (COLOURS[group], MARKERS[group]) if several else (BETWEEN, "o")
-        ax.plot(x[here], y[here], linestyle="", ms=2, alpha=0.5, color=colour, marker=marker, label=_name(group))
+        ax.plot(x[here], y[here], linestyle="", ms=2, alpha=veil(0.5), color=colour, marker=marker, label=_name(group))
     if x.size:
         ax.set(xlim=central_range(x), ylim=central_range(y))
 

@@ -25,6 +25,7 @@ from pathtemp.plots.style import (
     ink,
     of_fit,
     title,
+    values_of,
     veil,
 )
 from pathtemp.plots.variables import AlongPath, along_path, scalar
@@ -81,7 +82,7 @@ def joint_path(fit: Fit, ax: Axes | None = None, *, var: str | None = None, labe
     _ends(ax, fit)
     between = (lam > 0) & (lam < 1)
     for where, colour in ((between, BETWEEN), (lam <= 0, BASE), (lam >= 1, TARGET)):
-        ax.plot(a[where], y[where], ".", ms=3, mec="none", alpha=0.6, color=colour, rasterized=True)
+        ax.plot(a[where], y[where], ".", ms=3, mec="none", alpha=veil(0.6), color=colour, rasterized=True)
     ax.set(xlim=(0, 2), ylim=central_range(y), xlabel="a   (0, 2: base, 1: target)")
     ax.set_ylabel(name, parse_math=False)
     return ax
@@ -106,21 +107,22 @@ def log_z(fit: Fit, ax: Axes | None = None, *, exact: Curve | None = None) -> Ax
     ax = axes(ax)
     curve = fit.log_z
     lam, mean, band = curve.lam, curve.mean, 2 * curve.stderr
+    true = None if exact is None else values_of("exact", exact, lam)
     if not np.isfinite(mean[1:]).any():
         title(ax, "log z along the path", "not known", alarm=True)
         return empty(ax, "no chain made a round trip")
     ax.fill_between(lam, mean - band, mean + band, color=ESTIMATE, alpha=veil(0.35), linewidth=0, label="± 2 se")
     ax.plot(lam, mean, color=ESTIMATE, linewidth=1.4, label="estimate")
-    if exact is not None:
-        ax.plot(lam, exact(lam), color=ink(), linewidth=1.0, linestyle=DASHES, label="exact")
+    if true is not None:
+        ax.plot(lam, true, color=ink(), linewidth=1.0, linestyle=DASHES, label="exact")
     falls = bool(mean[-1] <= mean[0])
     ax.legend(loc="lower left" if falls else "lower right")
     value = with_error(*fit.log_constant).replace("-", "−")
     title(ax, "log z along the path", f"log z(1) = {value}")
     ax.set(xlim=(0, 1), xlabel="λ", ylabel="log z(λ) − log z(0)")
     if 0 < np.max(band) < THIN * np.ptp(mean):
-        middle = np.zeros_like(mean) if exact is None else mean - exact(lam)
-        heading = "± 2 se" if exact is None else "estimate − exact"
+        middle = np.zeros_like(mean) if true is None else mean - true
+        heading = "± 2 se" if true is None else "estimate − exact"
         _band_inset(ax, lam, middle, band, falls=falls, heading=heading)
     return ax
 

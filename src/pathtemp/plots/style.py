@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import numpy as np
 
 from pathtemp._types import FloatArray
-from pathtemp.api.arguments import shown
+from pathtemp.api.arguments import float_array, shown
 from pathtemp.api.arguments import text as check_text
 from pathtemp.errors import InputError, MissingExtraError
 
@@ -70,6 +71,22 @@ def veil(alpha: float) -> float:
     return min(1.0, 0.35 + alpha) if dark else alpha
 
 
+@contextmanager
+def styled(context: AbstractContextManager[Any] | None = None) -> Iterator[None]:
+    """The style of this package, or another, for a while.
+
+    A notebook's backend is loaded with the first figure and turns interactive drawing on, which would be turned off
+    again at the end: no later figure would be shown.
+    """
+    import matplotlib as mpl
+
+    plt = pyplot()
+    with plt.rc_context(RC) if context is None else context:
+        yield
+        interactive = plt.isinteractive()
+    mpl.interactive(interactive)
+
+
 def of_fit(draw: Callable[P, Drawn]) -> Callable[P, Drawn]:
     """A plot of a fit, in the style of this package; it says so where it is given something else."""
     signature = inspect.signature(draw)
@@ -86,7 +103,7 @@ def of_fit(draw: Callable[P, Drawn]) -> Callable[P, Drawn]:
             raise InputError(f"fit: it must be a fit, as pt.temper gives, and is {shown(fit)}")
         for name, value in given.arguments.items():
             check_option(name, value)
-        with pyplot().rc_context(RC):
+        with styled():
             return draw(*args, **kwargs)
 
     return checked
@@ -102,6 +119,19 @@ def check_option(name: str, value: object) -> None:
         check_text(name, value)
     if name.endswith("density") and not callable(value):
         raise InputError(f"{name}: expected a function of an array of values, and it is {shown(value)}")
+
+
+def values_of(name: str, function: Callable[[FloatArray], Any], points: FloatArray) -> FloatArray:
+    """A function of the user at some points, (n,); InputError where it gives anything but a number for each."""
+    try:
+        values = float_array(name, function(points))
+    except InputError:
+        raise InputError(f"{name}: the function must give a number for each of an array of points") from None
+    except Exception as error:  # whatever goes wrong inside the user's function
+        raise InputError(f"{name}: the function fails at an array of points ({type(error).__name__})") from error
+    if values.shape not in ((), points.shape):
+        raise InputError(f"{name}: the function gives shape {values.shape} for an array of shape {points.shape}")
+    return np.broadcast_to(values, points.shape)
 
 
 def axes(ax: Axes | None) -> Axes:

@@ -13,7 +13,7 @@ from pathtemp._types import FloatArray
 from pathtemp.errors import InputError
 from pathtemp.io.printable import printable
 from pathtemp.plots.chosen import chosen, scalars
-from pathtemp.plots.style import BASE, TARGET, axes, central_range, empty, ink, of_fit, title, veil
+from pathtemp.plots.style import BASE, TARGET, axes, central_range, empty, ink, of_fit, title, values_of, veil
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -130,7 +130,8 @@ def tails(fit: Fit, ax: Axes | None = None, *, var: str | None = None, label: st
         _room_for_target(ax, found["target"], found["base"])
     ax.set(yscale="log", ylabel="share of draws beyond")
     ax.set_xlabel(label or printable(var), parse_math=False)
-    ax.legend(loc="upper right")
+    # There is no corner that no tail comes to.
+    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.17), ncols=2)
     return ax
 
 
@@ -211,7 +212,7 @@ def _histogram(
     ax.stairs(height, edges, color=colour, linewidth=0.8)
     if density is not None:
         grid = np.linspace(low, high, 2001)
-        ax.plot(grid, density(grid), color=ink(), linewidth=1.0, label="exact")
+        ax.plot(grid, values_of("density", density, grid), color=ink(), linewidth=1.0, label="exact")
         ax.legend(loc="best")
     ax.set(xlim=(low, high), ylim=(0, None), ylabel="density")
     ax.set_xlabel(label or printable(name), parse_math=False)

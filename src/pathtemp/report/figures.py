@@ -28,7 +28,7 @@ OF_MARGIN = "The marginal density and its logarithm, the walk along the margin, 
 def figures(fit: Fit) -> Markup:
     """The figure to look at first, and the one for when something is wrong; a line where matplotlib is absent."""
     from pathtemp.plots import diagnose
-    from pathtemp.plots.style import pyplot
+    from pathtemp.plots.style import pyplot, styled
 
     heading = h("h2", "Figures")
     try:
@@ -40,7 +40,7 @@ def figures(fit: Fit) -> Markup:
         makers += [(partial(diagnose, fit), SECOND), (partial(_tours, fit), THIRD)]
     shown = []
     # The page turns its figures over for dark screens, so that they have to be light whatever the user's style.
-    with plt.style.context("default"):
+    with styled(plt.style.context("default")):
         for make, caption in makers:
             figure = make()
             shown.append(h("figure", h("img", src=_image(figure), alt=caption), h("figcaption", caption)))
@@ -51,11 +51,11 @@ def figures(fit: Fit) -> Markup:
 def _tours(fit: Fit) -> Figure:
     """Tours and tails, and a map of the modes where there are several."""
     from pathtemp.plots import mode_shares, modes, tails, tours
-    from pathtemp.plots.style import RC, pyplot
+    from pathtemp.plots.style import pyplot, styled
 
     several = fit.modes is not None and len(fit.modes) > 1
     plt = pyplot()
-    with plt.rc_context(RC):
+    with styled():
         figure: Figure
         size = (8.4, 6.2 if several else 3.1)
         figure, panels = plt.subplots(2 if several else 1, 2, figsize=size, squeeze=False, layout="constrained")

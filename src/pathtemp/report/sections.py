@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 LESSER = ("ess_tail", "mcse_mean", "mcse_sd")
 """Columns of the posterior that a narrow screen leaves out."""
 
+LARGE = 1e4
+"""From here on numbers are written out, without decimals."""
+
 MOST_ROWS = 50
 """Scalars of the posterior, and modes, that the page lists."""
 
@@ -34,9 +37,10 @@ def verdict_sentence(fit: Fit) -> str:
             f"Converged: all {len(checks)} checks passed. The draws can be used, and log z = {log_z} "
             f"(± one standard error), from {trips:,} round trips {ends}."
         )
-    failed = len(fit.warnings)
+    failed = f"{len(fit.diagnostics.failed)} of {len(checks)} checks failed"
+    why = "the run was interrupted" if fit.diagnostics.interrupted else failed
     return (
-        f"Not converged: {failed} of {len(checks)} checks failed. The draws and log z = {log_z} may be wrong by more "
+        f"Not converged: {why}. The draws and log z = {log_z} may be wrong by more "
         "than their errors say; what to do is said below."
     )
 
@@ -67,7 +71,9 @@ def modes(fit: Fit) -> Markup:
     lines: list[tuple[str, ...]] = [
         (
             str(k),
-            f"{float(table.share[k]):.{digits}f} ± {float(table.share_se[k]):.{digits}f}",
+            f"{float(table.share[k]):.{digits}f} ± {float(table.share_se[k]):.{digits}f}"
+            if table.visits[k]
+            else "no visit",
             f"{int(table.visits[k]):,}",
             minus(f"{float(table.log_density[k]):.2f}"),
             str(table.found_by[k]),
@@ -141,6 +147,8 @@ def _check(check: Check) -> Markup:
 
 
 def _number(value: float) -> str:
+    if LARGE <= abs(value) < 1e9:
+        return minus(f"{value:,.0f}")
     # A log mass of nothing, or what could not be measured.
     return (
         f"{value:,.4g}" if np.isfinite(value) else str(value).replace("-", "−").replace("inf", "∞").replace("nan", "–")

@@ -337,7 +337,9 @@ class Fit(OtherNames):
     def __repr__(self) -> str:
         evidence, sizes = self.log_constant, self.posterior.sizes
         checks = len(self.diagnostics.checks)
-        verdict = "converged" if self.converged else f"NOT converged ({len(self.warnings)} of {checks} checks failed)"
+        failed = f"{len(self.diagnostics.failed)} of {checks} checks failed"
+        why = "interrupted" if self.diagnostics.interrupted else failed
+        verdict = "converged" if self.converged else f"NOT converged ({why})"
         return (
             f"<Fit of {self.name!r}: {verdict}; log z {with_error(*evidence)}; "
             f"{sizes['chain']} x {sizes['draw']} draws; {self.diagnostics.tours} round trips>"

@@ -203,10 +203,23 @@ class Diagnostics:
         return bool(self.checks) and all(check.passed for check in self.checks)
 
     @property
-    def warnings(self) -> list[str]:
-        """Messages of the gates that did not pass."""
-        return [check.message for check in self.checks if not check.passed]
+    def failed(self) -> list[str]:
+        """Names of the gates that did not pass."""
+        return [check.name for check in self.checks if not check.passed]
 
+    @property
+    def interrupted(self) -> bool:
+        """Whether the run was stopped before its end."""
+        return FINISHED in self.failed
+
+    @property
+    def warnings(self) -> list[str]:
+        """Messages of the gates that did not pass; of an interrupted run, those that going on would not change."""
+        return [check.message for check in self.checks if not check.passed and check.message]
+
+
+FINISHED = "finished"
+"""Name of the gate that is there where a run was interrupted."""
 
 MOST_POINTS, MOST_NUMBERS = 2**13, 2**19
 """Points of the path that are kept with all of theta, and the numbers that these may be: four megabytes."""

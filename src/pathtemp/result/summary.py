@@ -141,7 +141,7 @@ def _name_of_log_z(fit: Fit) -> str:
 def _note(fit: Fit) -> str:
     """What to know of log z."""
     if np.isnan(fit.log_constant.value):
-        return "no chain made a round trip"
+        return "no chain made a round trip" if fit.diagnostics.tours == 0 else "no round has ended after adaptation"
     if not fit.converged:
         return "log z(1) - log z(0); not converged, so the error may be far too small"
     return "log z(1) - log z(0)"
@@ -192,7 +192,9 @@ def _verdict(fit: Fit) -> str:
     checks = fit.diagnostics.checks
     if fit.converged:
         return f"{printable(fit.name)}: converged, all {len(checks)} checks passed"
-    failed = [check.name for check in checks if not check.passed]
+    failed = fit.diagnostics.failed
+    if fit.diagnostics.interrupted:
+        return f"{printable(fit.name)}: NOT converged, as it was interrupted"
     count = f"{len(failed)} of {len(checks)} checks failed"
     return f"{printable(fit.name)}: NOT converged, {count} ({', '.join(failed)})"
 

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from pathtemp._types import FloatArray, IntArray
-from pathtemp.result.run import Check
-from pathtemp.verdict.registry import MORE, gate, judged
+from pathtemp.result.run import FINISHED, Check
+from pathtemp.verdict.registry import MORE, gate, gates, judged
+
+NO_MOVES = f"No HMC move was made; {MORE}."
 
 BINS = 20
 """Bins of position along the path for coverage."""
 
 
 @gate(
-    "finished",
+    FINISHED,
     question="Did the run come to its end?",
     holds="the run was not interrupted (only there where it was)",
     advice="`fit.extend(...)`, or `pt.resume` on its checkpoint",
@@ -27,7 +30,22 @@ def check_finished(
     of = f" of at most {limit:,.0f}" if limit < float("inf") else ""
     again = f"go on with {', or '.join(ways)}" if ways else "run it again, with checkpoint= to be able to go on"
     message = f"The run was interrupted after {spent:,} {unit}{of}; {again}."
-    return judged("finished", spent, limit, False, message)
+    return judged(FINISHED, spent, limit, False, message)
+
+
+def when_interrupted(stopped: Check, checks: Iterable[Check]) -> tuple[Check, ...]:
+    """The checks of a run that was stopped, ``stopped`` first: what more rounds may open is not complained of.
+
+    >>> stopped, few = Check("finished", 1, 9, False, "Go on."), Check("tours", 3, 20, False, "Too few.")
+    >>> [check.message for check in when_interrupted(stopped, [few])]
+    ['Go on.', '']
+    """
+    known = gates()
+
+    def stays(check: Check) -> bool:
+        return check.passed or (known[check.name].lasts and check.message != NO_MOVES)
+
+    return (stopped, *(check if stays(check) else replace(check, message="") for check in checks))
 
 
 @gate(
@@ -198,7 +216,7 @@ def check_acceptance(acceptance: FloatArray, weight: FloatArray, lam: FloatArray
     """HMC accepts often enough everywhere; arrays along the path, ``weight`` the number of moves at each position."""
     used = weight > 0
     if not used.any():
-        return judged("acceptance", 0.0, limit, False, f"No HMC move was made; {MORE}.")
+        return judged("acceptance", 0.0, limit, False, NO_MOVES)
     worst = int(np.argmin(np.where(used, acceptance, np.inf)))
     value = float(acceptance[worst])
     message = (

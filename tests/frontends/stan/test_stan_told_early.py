@@ -169,6 +169,10 @@ def test_a_base_program_with_other_parameters_is_told() -> None:
     check_same(with_parameters(TWO), with_parameters("vector[N] x; real tau;"))
 
 
+def _never(*_: Any, **__: Any) -> None:
+    raise AssertionError("compiling began")
+
+
 @pytest.mark.usefixtures("stanc_available")
 @pytest.mark.parametrize(
     ("change", "sentence"),
@@ -183,10 +187,7 @@ def test_a_base_program_with_other_parameters_is_told() -> None:
 def test_nothing_was_compiled(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: dict[str, Any], sentence: str
 ) -> None:
-    def fail(*_: Any, **__: Any) -> None:
-        raise AssertionError("compiling began")
-
-    monkeypatch.setattr(building, "build", fail)
+    monkeypatch.setattr(building, "build", _never)
     file = tmp_path / "mine.stan"
     file.write_text(STAN)
     given = {"program": file, "data": {"N": 2, "y": np.ones(2)}, "progress": False}
@@ -194,6 +195,62 @@ def test_nothing_was_compiled(
         from_stan(**(given | change))
     with pytest.raises(AssertionError, match="compiling began"):
         from_stan(**given)
+
+
+@pytest.mark.usefixtures("stanc_available")
+@pytest.mark.parametrize(
+    ("function", "given", "sentence"),
+    [
+        (pt.temper, {"checkpoint": "no/such/folder/run.nc"}, "checkpoint: there is no folder"),
+        (pt.temper, {"checkpoint": 3}, "checkpoint: '3' is no name of a file"),
+        (pt.temper, {"modes": "fast"}, 'modes: it must be "auto", "off" or points'),
+        (pt.temper, {"modes": [1.0]}, "modes: expected finite points of shape (n, dim), got shape (1,)"),
+        (pt.temper, {"modes": [[NAN]]}, "modes: expected finite numbers"),
+        (pt.temper, {"init": {"mu": NAN}}, "init of mu: expected finite numbers"),
+        (pt.temper, {"init": {"mu": 1.0}, "modes": "off"}, "init: it is where modes are looked for"),
+        (pt.temper, {"init": {"mu": 1.0}, "settings": pt.settings.PAPER}, "init: the paper's engine starts"),
+        (pt.temper, {"draws": 10**12}, "draws: 1000000000000 of each of 64 chains take"),
+        (pt.divide_and_conquer, {"margin": "mu", "checkpoint": "no/such/run.nc"}, "checkpoint: there is no folder"),
+    ],
+)
+def test_arguments_beside_a_program_are_told_before_compiling(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, function: Any, given: dict[str, Any], sentence: str
+) -> None:
+    monkeypatch.setattr(building, "build", _never)
+    monkeypatch.chdir(tmp_path)
+    Path("mine.stan").write_text(STAN)
+    right = {"data": {"N": 2, "y": np.ones(2)}, "progress": False} | ({"margin": "mu"} if "margin" in given else {})
+    with pytest.raises(InputError, match=f"^{re.escape(sentence)}"):
+        function("mine.stan", **(right | given))
+    with pytest.raises(AssertionError, match="compiling began"):
+        function("mine.stan", **right)
+
+
+@pytest.mark.usefixtures("stanc_available")
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"buget": 3}, "buget: there is no such argument; is budget= meant?"),
+        ({"budget": "many"}, "budget: it must be a positive number"),
+        ({"seed": "x"}, "seed: expected an int"),
+        ({"modes": "fast"}, 'modes: it must be "auto"'),
+        ({"client": 3}, "client: "),
+        ({"weights": {"x": 1.0}}, "compare: weights names ['x'], and fits ['a', 'b']"),
+        ({"fits": {"a": "mine.stan"}}, "compare: give at least two fits"),
+        ({"fits": {"a": "mine.stan", "b": 3}}, "b: it must be a fit"),
+    ],
+)
+def test_what_compare_is_given_is_told_before_compiling(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: dict[str, Any], sentence: str
+) -> None:
+    monkeypatch.setattr(building, "build", _never)
+    monkeypatch.chdir(tmp_path)
+    Path("mine.stan").write_text(STAN)
+    right = {"fits": {"a": "mine.stan", "b": "mine.stan"}, "data": {"N": 2, "y": np.ones(2)}}
+    with pytest.raises(InputError, match=f"^{re.escape(sentence)}"):
+        pt.compare(**(right | given))
+    with pytest.raises(AssertionError, match="compiling began"):
+        pt.compare(**right)
 
 
 def test_names_in_other_arguments_are_told(tmp_path: Path) -> None:

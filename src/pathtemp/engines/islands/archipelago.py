@@ -31,7 +31,7 @@ from pathtemp.result.run import Counts, Run
 from pathtemp.seeds import island_word, seed_word
 from pathtemp.verdict.draws import FEW_DRAWS
 from pathtemp.verdict.modes import MATTERS
-from pathtemp.verdict.travel import check_finished, check_islands
+from pathtemp.verdict.travel import check_finished, check_islands, when_interrupted
 
 MORE_ROUNDS = 0.5
 """Further frozen rounds, as a share of those so far, where all islands together are not good enough yet."""
@@ -196,7 +196,8 @@ class Archipelago:
         self._seconds += time.perf_counter() - began
         if not finished:
             stopped = check_finished(run.counts.gradients, ["fit.extend"])
-            run = replace(run, diagnostics=replace(run.diagnostics, checks=(stopped, *run.diagnostics.checks)))
+            checks = when_interrupted(stopped, run.diagnostics.checks)
+            run = replace(run, diagnostics=replace(run.diagnostics, checks=checks))
         seconds = {} if self.workers.aside else dict(run.seconds)
         seconds["other"] = max(self._seconds - sum(seconds.values()), 0.0)
         fit = Fit.from_run(run, self._model, seed=plan.seed, settings=plan.settings)
