@@ -128,7 +128,7 @@ def test_draws_agree_with_nuts_of_pymc(name):
 
 def test_all_label_permutations_have_equal_shares(monkeypatch):
     example_ = example("pymc", "label_switching", monkeypatch)
-    fit = pt.temper(pt.from_pymc(example_.build()), budget=1_200_000, seed=1, progress=False)
+    fit = pt.temper(pt.from_pymc(example_.build()), budget=600_000, seed=1, progress=False)
     share, se = example_.shares(fit.posterior["mu"].values)
     assert_close(share, 1 / 6, se, df=fit.posterior.sizes["chain"] - 1)
 
