@@ -70,9 +70,9 @@ def test_evidence_from_a_base_that_was_found(language):
 
 def test_errors_of_the_evidence_are_as_large_as_reported():
     model = closed_form("numpyro", "conjugate_regression")
-    fits = [pt.temper(model, seed=seed, budget=120_000, progress=False) for seed in range(32)]
+    fits = [pt.temper(model, seed=seed, budget=120_000, progress=False) for seed in range(20)]
     z = [(f.log_marginal_likelihood.value - EXACT["conjugate_regression"]) / f.log_marginal_likelihood.se for f in fits]
-    assert_scores(z)  # of 32: errors of a third or of three times their size, and a bias of two
+    assert_scores(z)  # of 20: errors of a third of their size, and a bias of two
 
 
 def agreement_with(reference, posterior):
@@ -103,7 +103,7 @@ def test_draws_agree_with_nuts_of_numpyro(name):
     mcmc = MCMC(
         NUTS(source, target_accept_prob=0.95),
         num_warmup=1000,
-        num_samples=4000,
+        num_samples=2000,
         num_chains=2,
         progress_bar=False,
         chain_method="sequential",
@@ -119,7 +119,7 @@ def test_draws_agree_with_nuts_of_pymc(name):
     source = importlib.import_module("pymc_models").MODELS[name]()
     with source:
         reference = pm.sample(
-            draws=3000, tune=1000, chains=2, cores=1, target_accept=0.95, random_seed=1, progressbar=False
+            draws=1500, tune=1000, chains=2, cores=1, target_accept=0.95, random_seed=1, progressbar=False
         )
     fit = pt.temper(pt.from_pymc(source), seed=2, progress=False)
     own = reference.posterior
@@ -128,7 +128,7 @@ def test_draws_agree_with_nuts_of_pymc(name):
 
 def test_all_label_permutations_have_equal_shares(monkeypatch):
     example_ = example("pymc", "label_switching", monkeypatch)
-    fit = pt.temper(pt.from_pymc(example_.build()), budget=1_200_000, seed=1, progress=False)
+    fit = pt.temper(pt.from_pymc(example_.build()), budget=600_000, seed=1, progress=False)
     share, se = example_.shares(fit.posterior["mu"].values)
     assert_close(share, 1 / 6, se, df=fit.posterior.sizes["chain"] - 1)
 

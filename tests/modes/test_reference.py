@@ -24,6 +24,7 @@ from pathtemp.model.evaluate import energies_of, exact_draws
 from pathtemp.model.layout import Layout
 from pathtemp.model.model import Model
 from pathtemp.modes.cover import CoverSampler, cover_of_law, marginal
+from pathtemp.modes.explore import falls_off
 from pathtemp.modes.local import from_covariance
 from pathtemp.modes.mixture_base import mixture_base
 from pathtemp.modes.reference import Reference, reference, with_cover
@@ -206,6 +207,17 @@ def test_improper_targets_are_refused(improper: str) -> None:
     for seed in SEEDS:
         with pytest.raises(InputError, match=r"no isolated mode.*give base="):
             found(on_plane(improper), 2, seed=seed)
+
+
+def test_a_target_that_ends_before_the_far_points_falls_off_without_a_warning() -> None:
+    """Where both points of a ray have no density, their difference is no number."""
+
+    def within_one(x: Any) -> Any:
+        return np.where(np.abs(x[:, 0]) < 1.0, 0.0, -np.inf)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert falls_off(within_one, np.zeros(1), np.ones(1))
 
 
 def test_the_cover_is_normalised_and_its_draws_are_exact() -> None:

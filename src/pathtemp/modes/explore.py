@@ -92,7 +92,7 @@ def falls_off(log_target: Callable[[FloatArray], FloatArray], centre: FloatArray
     rays = np.concatenate([np.diag(width), -np.diag(width)])
     near, far = (log_target(centre + r * rays) for r in FAR)
     matters = np.isfinite(far) & (near > log_target(centre[None])[0] - NEGLIGIBLE)
-    return not bool(np.any((near - far)[matters] < 0.5 * np.log(FAR[1] / FAR[0])))
+    return not bool(np.any(near[matters] - far[matters] < 0.5 * np.log(FAR[1] / FAR[0])))
 
 
 def _width(theta: FloatArray) -> FloatArray:

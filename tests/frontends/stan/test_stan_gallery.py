@@ -25,9 +25,9 @@ from pathtemp.testing.calibration import assert_close
 DOCS = Path(__file__).parents[3] / "docs"
 BUDGETS = {
     "eight_schools_centered": 300_000,
-    "horseshoe": 180_000,
+    "horseshoe": 90_000,
     "label_switching": 300_000,
-    "lda_small": 180_000,
+    "lda_small": 90_000,
     "logit_probit": 120_000,
 }
 """Gradient equivalents: enough to see that a program runs, not always enough to converge."""

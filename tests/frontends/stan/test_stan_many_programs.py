@@ -28,10 +28,8 @@ AUGMENTED = (
     "nasty",
     "truncation",
     "lp_functions",
-    "increments_of_containers",
-    "loops_and_branches",
+    "mixed_styles",
     "ode_and_reduce_sum",
-    "user_overloads",
 )
 
 

@@ -126,12 +126,13 @@ class Compilation:
 
     def code(self) -> str:
         """C++ of both programs as one: most of the time goes into headers, which are then read once."""
-        code = stanc(self.source, "--name=pathtemp_model", "--print-cpp")
+        code = _derived(stanc(self.source, "--name=pathtemp_model", "--print-cpp"), "density")
+        start = ["#include <stan/model/model_header.hpp>", (SHIM / "bases.hpp").read_text()]
         if self.forward is None:
-            return code + _NO_DRAWS
-        forward = stanc(self.forward, f"--name={FORWARD_FLAG}_model", "--print-cpp")
+            return "\n".join([*start, *code, _NO_DRAWS])
+        forward = _derived(stanc(self.forward, f"--name={FORWARD_FLAG}_model", "--print-cpp"), "draws")
         both = [*_renamed(forward, "forward"), *_renamed(code, "density")]
-        return "\n".join(["#include <stan/model/model_header.hpp>", *both, (SHIM / "forward.cpp").read_text()])
+        return "\n".join([*start, *both, (SHIM / "forward.cpp").read_text()])
 
 
 _NO_DRAWS = """
@@ -141,10 +142,15 @@ void pathtemp_draw(const stan::model::model_base&, std::uint64_t, Eigen::VectorX
 """
 
 
-def _renamed(code: str, what: str) -> list[str]:
+def _derived(code: str, what: str) -> list[str]:
+    """C++ of a program that has a "density" or "draws", derived from the base that compiles no more than that."""
+    return [f"#define model_base_crtp pathtemp_{what}_base", code, "#undef model_base_crtp"]
+
+
+def _renamed(code: Sequence[str], what: str) -> list[str]:
     """C++ of a program, the names that stanc leaves global made its own."""
     names = ("stan_model", "new_model", "get_stan_profile_data")
-    return [*(f"#define {n} pathtemp_{what}_{n}" for n in names), code, *(f"#undef {n}" for n in names)]
+    return [*(f"#define {n} pathtemp_{what}_{n}" for n in names), *code, *(f"#undef {n}" for n in names)]
 
 
 def build_programs(programs: Sequence[Compilation], *, progress: bool = True) -> list[Path]:
