@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pathtemp._types import FloatArray
-from pathtemp.kernels.compilation import compiled_once
+from pathtemp.kernels.compilation import begin_compiling, compiled_once
 
 BLOCK = 512
 """Points evaluated at once, where nothing else is said."""
@@ -48,8 +48,8 @@ def in_blocks(
     [0.0, 2.0, 4.0]
     """
     count = len(points[0])
-    together = blocks_together(block * sum(x[0].size for x in points))
-    stacks = [np.empty((together, block, *x.shape[1:]), x.dtype) for x in points]
+    stacks = _stacks(points, block)
+    together = len(stacks[0])
     program, _ = compiled_once(_over_blocks, (make, *static), (shared, np.int32(0), *stacks))
     parts = []
     for first in range(0, count, together * block):
@@ -60,6 +60,24 @@ def in_blocks(
             flat[:rows], flat[rows : used * block] = x[first : first + rows], x[first + rows - 1]
         parts.append([flattened(x)[:rows] for x in program(shared, np.int32(used), *stacks)])
     return tuple(np.concatenate(column) for column in zip(*parts, strict=True))
+
+
+def begin_blocks(
+    make: Callable[..., Callable[..., Any]],
+    static: tuple[Any, ...],
+    shared: Any,
+    points: tuple[FloatArray, ...],
+    *,
+    block: int = BLOCK,
+) -> None:
+    """Let the program of :func:`in_blocks` be compiled for points of these shapes, while this thread goes on."""
+    begin_compiling(_over_blocks, (make, *static), (shared, np.int32(0), *_stacks(points, block)))
+
+
+def _stacks(points: tuple[FloatArray, ...], block: int) -> list[FloatArray]:
+    """Room for the points of one call, (together, block, ...) for each array."""
+    together = blocks_together(block * sum(x[:1].size for x in points))
+    return [np.empty((together, block, *x.shape[1:]), x.dtype) for x in points]
 
 
 def flattened(stack: Any) -> FloatArray:

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pathtemp._types import Array, FloatArray, LogDensity
-from pathtemp.model.blocks import in_blocks
+from pathtemp.model.blocks import begin_blocks, in_blocks
 from pathtemp.model.evaluate import BLOCK
 from pathtemp.model.meter import note
 
@@ -259,6 +259,11 @@ def values_and_gradients(log_density: LogDensity, theta: FloatArray) -> tuple[Fl
     note(gradients=count)
     values, gradients = in_blocks(_make_gradients, (log_density,), (), (theta,), block=BLOCK)
     return values, gradients
+
+
+def begin_gradients(log_density: LogDensity, dim: int) -> None:
+    """Let the program of :func:`values_and_gradients` be compiled, while this thread goes on."""
+    begin_blocks(_make_gradients, (log_density,), (), (np.empty((1, dim)),), block=BLOCK)
 
 
 def _make_gradients(log_density: LogDensity) -> Callable[[tuple[()], Array], tuple[Array, Array]]:
