@@ -10,6 +10,7 @@ import numpy as np
 from pathtemp._types import Array, FloatArray, Sampler
 from pathtemp.errors import InfiniteDensity
 from pathtemp.kernels.compilation import compiled_once
+from pathtemp.model import blocks
 from pathtemp.model.blocks import blocks_together, flattened, in_blocks, over_blocks
 from pathtemp.model.meter import note
 from pathtemp.paths.geometric import HUGE, GeometricPath
@@ -36,12 +37,16 @@ def values_of(path: GeometricPath, theta: FloatArray) -> FloatArray:
 
 def exact_draws(sample: Sampler, *, seed: int, stream: int, count: int) -> FloatArray:
     """``count`` exact draws (count, dim) from a stream of random numbers that no round uses."""
-    dim, blocks = _dim(sample), -(-count // BLOCK)
-    together, words = blocks_together(BLOCK * dim), (np.uint32(seed), np.uint32(stream))
-    found: list[FloatArray] = [np.empty((0, dim))]
-    for first in range(0, blocks, together):
-        how = (*words, np.uint32(first), np.int32(min(blocks - first, together)))
-        found.append(flattened(compiled_once(_blocks_of_draws, (sample, together), how)[0](*how)))
+    if count == 0:
+        return np.empty((0, _dim(sample)))
+    found: list[FloatArray] = []
+    made = 0
+    while made < count:
+        first = made // BLOCK
+        how = np.uint32(seed), np.uint32(stream), np.uint32(first), np.int32(-(-count // BLOCK) - first)
+        program, _ = compiled_once(_blocks_of_draws, (sample, blocks.TOGETHER), how)
+        found.append(flattened(program(*how)))
+        made += len(found[-1])
     return np.concatenate(found)[:count].astype(np.float64, copy=False)
 
 
@@ -53,8 +58,9 @@ def _values(path: GeometricPath) -> Callable[[tuple[()], Array], tuple[Array]]:
     return lambda _, theta: (path.values(theta),)
 
 
-def _blocks_of_draws(sample: Sampler, together: int) -> Callable[[Array, Array, Array, Array], Array]:
-    """So many blocks from a number on, ``together`` at most."""
+def _blocks_of_draws(sample: Sampler, most: int) -> Callable[[Array, Array, Array, Array], Array]:
+    """So many blocks from a number on, as many as go together and ``most`` at most."""
+    together = min(blocks_together(BLOCK * _dim(sample)), most)
 
     def draw(seed: Array, stream: Array, first: Array, count: Array) -> Array:
         key = jax.random.fold_in(stream_key(seed, KeyStream.EXACT), stream)
@@ -62,7 +68,7 @@ def _blocks_of_draws(sample: Sampler, together: int) -> Callable[[Array, Array, 
         def block(i: Array) -> Array:
             return jax.vmap(sample)(jax.random.split(jax.random.fold_in(key, first + i.astype(np.uint32)), BLOCK))
 
-        return over_blocks(together, count, block)  # type: ignore[no-any-return]
+        return over_blocks(together, jax.numpy.minimum(count, together), block)  # type: ignore[no-any-return]
 
     return draw
 
