@@ -30,6 +30,6 @@ def test_draws_of_the_base_do_not_depend_on_how_many_blocks_go_together(monkeypa
     assert sample is not None
     how = {"seed": 1, "stream": 2, "count": 5 * evaluate.BLOCK - 7}
     one_by_one = evaluate.exact_draws(sample, **how)
-    monkeypatch.setattr(evaluate, "TOGETHER", 2)
+    monkeypatch.setattr(blocks, "TOGETHER", 2)
     np.testing.assert_allclose(evaluate.exact_draws(sample, **how), one_by_one, rtol=1e-12)
     assert len(np.unique(one_by_one)) == len(one_by_one)

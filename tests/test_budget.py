@@ -164,7 +164,7 @@ def test_the_search_stops_where_there_is_no_room(room: float, price: float) -> N
     search.climb(starts, found_by="base", random=True, most_gradients=np.inf)
     search.isolate()
     before = search.counts
-    search.scan(starts, gradients=100)
+    search.scan(starts, gradients=100, drawn=len(starts))
     assert search.counts.gradients <= room
     # Whether two ends are one mode takes a few densities, which are counted and not refused.
     few = 64 * price * len(search.modes)

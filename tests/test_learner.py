@@ -52,6 +52,17 @@ def test_spread_of_delta_without_finite_or_with_constant_values() -> None:
     assert np.all(np.isfinite(spread_of_delta(lam, half)[1]))
 
 
+@pytest.mark.parametrize("count", [7, 60, 181, 6123])
+def test_spread_of_delta_is_that_of_each_group_by_itself(count: int) -> None:
+    rng = np.random.default_rng(count)
+    lam, delta = np.sort(rng.uniform(size=count)), rng.normal(size=count)
+    groups = np.array_split(np.arange(count), int(np.clip(count // 60, 1, 100)))
+    centres, spread = spread_of_delta(lam, delta)
+    np.testing.assert_allclose(centres, [lam[g].mean() for g in groups], rtol=1e-12)
+    lines = [np.polyval(np.polyfit(lam[g], delta[g], 1), lam[g]) for g in groups]
+    np.testing.assert_allclose(spread, [np.std(delta[g] - y) for g, y in zip(groups, lines, strict=True)], rtol=1e-6)
+
+
 def test_one_heavy_tail_does_not_own_the_spread() -> None:
     rng = np.random.default_rng(1)
     delta = rng.standard_cauchy(600)

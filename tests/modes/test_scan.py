@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import logsumexp
 
-from pathtemp.modes.local import Local, from_covariance
-from pathtemp.modes.scan import Scan
+from pathtemp.modes.local import ROWS, Local, from_covariance
+from pathtemp.modes.scan import Scan, cosine
 
 DIM = 6
 CENTRES = np.array([np.zeros(DIM), np.full(DIM, 2.0)])
@@ -68,3 +68,20 @@ def test_two_scans_joined_are_one() -> None:
     both.explain(laws(), [float(x) for x in LOG_WEIGHTS])
     for name in ("theta", "log_q", "gradient", "known", "cosine", "owner"):
         np.testing.assert_array_equal(getattr(both, name), getattr(one, name))
+
+
+def test_lengths_and_cosines_are_those_of_points_and_gradients_in_units_of_the_law() -> None:
+    rng = np.random.default_rng(3)
+    root = rng.normal(size=(DIM, DIM))
+    law = from_covariance(rng.normal(size=DIM), root @ root.T + 0.1 * np.eye(DIM), 0.0)
+    theta, slope = (3.0 * rng.normal(size=(2 * ROWS + 5, DIM)) for _ in range(2))
+    slope[7] = np.nan
+    z, turned = np.linalg.solve(law.matrix, (theta - law.centre).T).T, slope @ law.matrix
+    np.testing.assert_allclose(law.standardise(theta), z, rtol=1e-9, atol=1e-12)
+    square, found = law.square_and_cosine(theta, slope)
+    np.testing.assert_allclose(square, np.sum(z**2, axis=1), rtol=1e-9)
+    np.testing.assert_allclose(square, law.square(theta), rtol=1e-12)
+    expected = -np.sum(z * turned, axis=1) / (np.linalg.norm(z, axis=1) * np.linalg.norm(turned, axis=1))
+    expected[7] = 1.0
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+    np.testing.assert_array_equal(cosine(law, theta, slope), found)

@@ -103,20 +103,42 @@ def mbar_se(
     >>> bool(0.005 < se[-1] < 0.04)
     True
     """
+    return mbar_with_se(lam, delta, groups, grid, weights=weights, points=points, tolerance=tolerance)[1]
+
+
+def mbar_with_se(
+    lam: ArrayLike,
+    delta: ArrayLike,
+    groups: ArrayLike,
+    grid: ArrayLike,
+    *,
+    weights: ArrayLike | None = None,
+    points: int = 2000,
+    tolerance: float = 1e-4,
+) -> tuple[FloatArray, FloatArray]:
+    """What :func:`mbar` and :func:`mbar_se` give, by one solution of the likelihood.
+
+    >>> lam, delta = np.linspace(0.0, 1.0, 400), np.sin(np.arange(400.0))
+    >>> how = {"groups": np.arange(400) % 8, "grid": np.linspace(0.0, 1.0, 5)}
+    >>> log_z, se = mbar_with_se(lam, delta, **how)
+    >>> bool(np.all(log_z == mbar(lam, delta, how["grid"])) and np.all(se == mbar_se(lam, delta, **how)))
+    True
+    """
     nodes, points, tolerance = _how(grid, points, tolerance)
     lam_ = vector("lam", lam)
     delta_ = vector("delta", delta, size=lam_.size)
     w = np.ones(lam_.size) if weights is None else vector("weights", weights, size=lam_.size)
     block = blocks(groups, size=lam_.size)
     count = int(block.max()) + 1
-    if count < 2:
-        return np.full(nodes.size, np.nan)
     draws = path_draws(lam_, delta_, w)
     fit = _fit(draws, nodes, points, tolerance)
+    curve = draws.add_jumps(nodes, fit.curve)
+    if count < 2:
+        return curve, np.full(nodes.size, np.nan)
     moved = _influence(fit, draws, nodes, block[draws.kept], count)
     at_0, at_1 = jump_influence(lam_, delta_, w, block, count)
     moved = moved + np.where(nodes[:, None] > 0, at_0, 0.0) - np.where(nodes[:, None] >= 1, at_1, 0.0)
-    return np.asarray(np.sqrt(count / (count - 1.0) * (moved**2).sum(axis=1)))
+    return curve, np.asarray(np.sqrt(count / (count - 1.0) * (moved**2).sum(axis=1)))
 
 
 @dataclass(frozen=True)
@@ -169,15 +191,33 @@ def _stepping_stones(draws: PathDraws, nodes: FloatArray) -> list[FloatArray]:
     order = np.argsort(draws.lam, kind="stable")
     delta, log_w = draws.delta[order], np.log(draws.weights[order])
     edges = np.searchsorted(draws.lam[order], 0.5 * (nodes[1:] + nodes[:-1]), side="right")
-    groups = [group if len(group) else np.arange(len(delta)) for group in np.split(np.arange(len(delta)), edges)]
+    edges = np.concatenate([[0], edges, [len(delta)]])
 
-    def average(group: IntArray, step: float) -> float:
-        return float(logsumexp(log_w[group] + step * delta[group]) - logsumexp(log_w[group]))
+    def averages(edges: IntArray, steps: FloatArray) -> FloatArray:
+        """Log mean of exp(step * delta) over the draws between each two edges, over all draws where there are none."""
+        size = np.diff(edges)
+        some, whole = np.flatnonzero(size), np.zeros(1, np.intp)
+        inside = slice(edges[0], edges[-1])
+        found = np.empty(len(steps))
+        tilted = log_w[inside] + np.repeat(steps, size) * delta[inside]
+        starts = edges[:-1][some] - edges[0]
+        found[some] = _log_sums(tilted, starts) - _log_sums(log_w[inside], starts)
+        for k in np.flatnonzero(size == 0):
+            found[k] = (_log_sums(log_w + steps[k] * delta, whole) - _log_sums(log_w, whole))[0]
+        return found
 
     steps = np.diff(nodes)
-    up = np.array([average(group, step) for group, step in zip(groups, steps, strict=False)])
-    down = np.array([average(group, -step) for group, step in zip(groups[1:], steps, strict=True)])
+    up, down = averages(edges[:-1], steps), averages(edges[1:], -steps)
     return [np.concatenate([[0.0], np.cumsum(rise)]) for rise in (up, 0.5 * (up - down))]
+
+
+def _log_sums(x: FloatArray, starts: IntArray) -> FloatArray:
+    """Log of the sums of exp(x), shape (n,), over stretches that begin at ``starts``, none of them empty."""
+    if not len(x):
+        return np.empty(0)
+    highest = np.maximum.reduceat(x, starts)
+    size = np.diff(np.append(starts, len(x)))
+    return np.asarray(highest + np.log(np.add.reduceat(np.exp(x - np.repeat(highest, size)), starts)))
 
 
 def _influence(fit: _Fit, draws: PathDraws, nodes: FloatArray, block: IntArray, count: int) -> FloatArray:

@@ -36,8 +36,8 @@ QUICK: dict[str, str | bool] = {
 MOST_BEGUN = 2
 """Programs that are compiled in the background, or wait there for the run that wants them."""
 
-_programs: OrderedDict[Hashable, Any] = OrderedDict()
-_begun: OrderedDict[Hashable, Future[Any]] = OrderedDict()
+_programs: OrderedDict[tuple[Hashable, ...], Any] = OrderedDict()
+_begun: OrderedDict[tuple[Hashable, ...], Future[Any]] = OrderedDict()
 _background = ThreadPoolExecutor(1, thread_name_prefix="pathtemp-compile")
 
 
@@ -69,7 +69,7 @@ LEAST_DATA = 4096
 class _Order:
     """A program that is wanted: what it is known by, the arrays that it is handed at each call, and how to lower it."""
 
-    key: Hashable
+    key: tuple[Hashable, ...]
     arrays: list[Any]
     lower: Callable[[], _Lowered]
 
@@ -114,6 +114,19 @@ def compiled_once(
         _keep(order.key, order.lower().compile(_options(quick)))
     _programs.move_to_end(order.key)
     return partial(_programs[order.key], order.arrays), time.perf_counter() - begin
+
+
+def is_compiled(make: Callable[..., Callable[..., Any]], static: tuple[Hashable, ...]) -> bool:
+    """Whether a program of these is there for some shapes of its arguments, or has been begun.
+
+    >>> import jax.numpy as jnp
+    >>> how = (lambda n: lambda x: n * x, (5,))
+    >>> before, _ = is_compiled(*how), compiled_once(*how, (jnp.ones(3),))
+    >>> before, is_compiled(*how)
+    (False, True)
+    """
+    made_of = _order(make, static, (), ()).key[:-1]
+    return any(key[:-1] == made_of for key in (*_programs, *_begun))
 
 
 def begin_compiling(
@@ -190,7 +203,7 @@ def _options(quick: bool) -> dict[str, str | bool]:
     return known_options(QUICK) if quick and jax.default_backend() == "cpu" else {}
 
 
-def _keep(key: Hashable, program: Any) -> None:
+def _keep(key: tuple[Hashable, ...], program: Any) -> None:
     _programs[key] = program
     if len(_programs) > MOST_PROGRAMS:
         _programs.popitem(last=False)

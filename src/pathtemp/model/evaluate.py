@@ -10,7 +10,8 @@ import numpy as np
 from pathtemp._types import Array, FloatArray, Sampler
 from pathtemp.errors import InfiniteDensity
 from pathtemp.kernels.compilation import compiled_once
-from pathtemp.model.blocks import TOGETHER, in_blocks
+from pathtemp.model import blocks
+from pathtemp.model.blocks import blocks_together, flattened, in_blocks, over_blocks
 from pathtemp.model.meter import note
 from pathtemp.paths.geometric import HUGE, GeometricPath
 from pathtemp.seeds import KeyStream, stream_key
@@ -36,16 +37,17 @@ def values_of(path: GeometricPath, theta: FloatArray) -> FloatArray:
 
 def exact_draws(sample: Sampler, *, seed: int, stream: int, count: int) -> FloatArray:
     """``count`` exact draws (count, dim) from a stream of random numbers that no round uses."""
-    words, blocks = (np.uint32(seed), np.uint32(stream)), -(-count // BLOCK)
-    many = blocks - blocks % TOGETHER
-    found = [np.empty((0, _dim(sample)))]
-    if many:
-        program, _ = compiled_once(_blocks_of_draws, (sample,), (np.uint32(0), np.uint32(0), np.uint32(0)))
-        found += [np.concatenate(np.asarray(program(*words, np.uint32(i)))) for i in range(0, many, TOGETHER)]
-    if many < blocks:
-        program, _ = compiled_once(_block_of_draws, (sample,), (np.uint32(0), np.uint32(0), np.uint32(0)))
-        found += [np.asarray(program(*words, np.uint32(i))) for i in range(many, blocks)]
-    return np.concatenate(found)[:count].astype(np.float64)
+    if count == 0:
+        return np.empty((0, _dim(sample)))
+    found: list[FloatArray] = []
+    made = 0
+    while made < count:
+        first = made // BLOCK
+        how = np.uint32(seed), np.uint32(stream), np.uint32(first), np.int32(-(-count // BLOCK) - first)
+        program, _ = compiled_once(_blocks_of_draws, (sample, blocks.TOGETHER), how)
+        found.append(flattened(program(*how)))
+        made += len(found[-1])
+    return np.concatenate(found)[:count].astype(np.float64, copy=False)
 
 
 def _dim(sample: Sampler) -> int:
@@ -56,19 +58,17 @@ def _values(path: GeometricPath) -> Callable[[tuple[()], Array], tuple[Array]]:
     return lambda _, theta: (path.values(theta),)
 
 
-def _blocks_of_draws(sample: Sampler) -> Callable[[Array, Array, Array], Array]:
-    """The blocks from a number on, each as :func:`_block_of_draws` gives it."""
-    draw = _block_of_draws(sample)
-    return lambda seed, stream, first: jax.lax.map(
-        lambda i: draw(seed, stream, first + i), jax.numpy.arange(TOGETHER, dtype=np.uint32)
-    )
+def _blocks_of_draws(sample: Sampler, most: int) -> Callable[[Array, Array, Array, Array], Array]:
+    """So many blocks from a number on, as many as go together and ``most`` at most."""
+    together = min(blocks_together(BLOCK * _dim(sample)), most)
 
+    def draw(seed: Array, stream: Array, first: Array, count: Array) -> Array:
+        key = jax.random.fold_in(stream_key(seed, KeyStream.EXACT), stream)
 
-def _block_of_draws(sample: Sampler) -> Callable[[Array, Array, Array], Array]:
-    def draw(seed: Array, stream: Array, block: Array) -> Array:
-        key = stream_key(seed, KeyStream.EXACT)
-        key = jax.random.fold_in(jax.random.fold_in(key, stream), block)
-        return jax.vmap(sample)(jax.random.split(key, BLOCK))
+        def block(i: Array) -> Array:
+            return jax.vmap(sample)(jax.random.split(jax.random.fold_in(key, first + i.astype(np.uint32)), BLOCK))
+
+        return over_blocks(together, jax.numpy.minimum(count, together), block)  # type: ignore[no-any-return]
 
     return draw
 

@@ -19,7 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pathtemp._types import Array, FloatArray, IntArray, LogDensity
-from pathtemp.kernels.compilation import compiled_once
+from pathtemp.kernels.compilation import begin_compiling, compiled_once
 from pathtemp.modes.dedupe import nearest_mode
 from pathtemp.modes.local import Local, gradients_at
 
@@ -139,9 +139,9 @@ def ascend(
     """
     count, dim = starts.shape
     lanes = _blank(dim)
-    plain = np.diag(scale) if dim <= WHITENED else np.array(scale, float)
     given = units if dim <= WHITENED else None
-    frame = Frame(np.zeros((LANES, dim)), np.repeat(plain[None], LANES, axis=0))
+    frame = _frame(np.asarray(scale, float))
+    plain = frame.unit[0].copy()
     near = jnp.asarray(close, float)
     climb, _ = compiled_once(_make_climb, (log_density,), (lanes, frame, near))
     ends = np.array(starts, float)
@@ -190,6 +190,17 @@ def ascend(
         spent += _take_new_units(log_density, lanes, frame, np.flatnonzero(goes_on))
     first[holds[holds >= 0]] = -np.inf
     return Ascents(ends, height, spread, own if dim <= WHITENED else {}, arrived, first, spent)
+
+
+def begin_ascents(log_density: LogDensity, dim: int) -> None:
+    """Let the program of :func:`ascend` be compiled, while this thread goes on."""
+    begin_compiling(_make_climb, (log_density,), (_blank(dim), _frame(np.ones(dim)), jnp.asarray(CLOSE)))
+
+
+def _frame(scale: FloatArray) -> Frame:
+    """Lanes at the origin in units of ``scale`` (dim,)."""
+    plain = np.diag(scale) if len(scale) <= WHITENED else scale
+    return Frame(np.zeros((LANES, len(scale))), np.repeat(plain[None], LANES, axis=0))
 
 
 def _known(laws: Sequence[Local], frame: Frame, lanes: Lane) -> BoolArray:

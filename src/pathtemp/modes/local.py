@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pathtemp._types import Array, FloatArray, LogDensity
-from pathtemp.model.blocks import in_blocks
+from pathtemp.model.blocks import begin_blocks, in_blocks
 from pathtemp.model.evaluate import BLOCK
 from pathtemp.model.meter import note
 
@@ -34,6 +34,9 @@ LOW_RANK = 64
 
 NEGLIGIBLE = 0.1
 """Eigenvalues of a correlation matrix so near to 1, in their logarithm, are left out of the low-rank part."""
+
+ROWS = 4096
+"""Points that are held against a law at once: what is made of them on the way stays in the processor's cache."""
 
 LEFT_OUT = 1.0
 """Length of path that the correlations may add which are left out beyond the low rank."""
@@ -85,8 +88,11 @@ class Local:
 
     def standardise(self, theta: FloatArray) -> FloatArray:
         """The z of points theta (n, dim)."""
-        u = (theta - self.centre) / self.scale
-        return u - (u @ self.basis) * (self.gain / (1.0 + self.gain)) @ self.basis.T
+        z, shrunk = np.empty(theta.shape), self.gain / (1.0 + self.gain)
+        for first in range(0, len(theta), ROWS):
+            u = (theta[first : first + ROWS] - self.centre) / self.scale
+            z[first : first + ROWS] = u - (u @ self.basis) * shrunk @ self.basis.T
+        return z
 
     def square(self, theta: FloatArray) -> FloatArray:
         """The squared length of the z of points theta (n, dim); the basis is orthonormal.
@@ -95,11 +101,33 @@ class Local:
         >>> bool(abs(law.square(x)[0] - np.sum(law.standardise(x) ** 2)) < 1e-12)
         True
         """
-        u = (theta - self.centre) / self.scale
-        shrunk = self.gain / (1.0 + self.gain)
+        if len(theta) > ROWS:
+            return np.concatenate([self.square(theta[first : first + ROWS]) for first in range(0, len(theta), ROWS)])
+        return self._stretched((theta - self.centre) / self.scale, 1.0 / (1.0 + self.gain))
+
+    def square_and_cosine(self, theta: FloatArray, gradient: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The squared length of the z of points theta (n, dim), and the cosine of gradients there with the way inwards.
+
+        The cosine, taken between z's, is that of the gradient (n, dim) with the way to the centre. Without a finite
+        gradient it is one: nothing can be said.
+        """
+        if len(theta) > ROWS:
+            parts = [slice(first, first + ROWS) for first in range(0, len(theta), ROWS)]
+            found = [self.square_and_cosine(theta[rows], gradient[rows]) for rows in parts]
+            return np.concatenate([x for x, _ in found]), np.concatenate([x for _, x in found])
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            way = theta - self.centre
+            square = self._stretched(way / self.scale, 1.0 / (1.0 + self.gain))
+            slope = self._stretched(gradient * self.scale, 1.0 + self.gain)
+            # The matrix of one is the inverse of the other's: their product is that of the two in theta.
+            value = -np.einsum("ij,ij->i", way, gradient) / (np.sqrt(square) * np.sqrt(slope))
+        return square, np.where(np.isfinite(value), np.clip(value, -1.0, 1.0), 1.0)
+
+    def _stretched(self, u: FloatArray, factor: FloatArray) -> FloatArray:
+        """The squared length of u (n, dim) once it is stretched by the factors (rank,) along the basis."""
         whole, along = np.einsum("ij,ij->i", u, u), (u @ self.basis) ** 2
         # In the bulk of a law that is much wider along its basis, the difference would be rounding alone.
-        return np.maximum(whole - along @ (shrunk * (2.0 - shrunk)), along @ (1.0 - shrunk) ** 2)
+        return np.maximum(whole + along @ (factor**2 - 1.0), along @ factor**2)
 
     def spread_out(self, z: FloatArray) -> FloatArray:
         """The theta of points z (n, dim)."""
@@ -231,6 +259,11 @@ def values_and_gradients(log_density: LogDensity, theta: FloatArray) -> tuple[Fl
     note(gradients=count)
     values, gradients = in_blocks(_make_gradients, (log_density,), (), (theta,), block=BLOCK)
     return values, gradients
+
+
+def begin_gradients(log_density: LogDensity, dim: int) -> None:
+    """Let the program of :func:`values_and_gradients` be compiled, while this thread goes on."""
+    begin_blocks(_make_gradients, (log_density,), (), (np.empty((1, dim)),), block=BLOCK)
 
 
 def _make_gradients(log_density: LogDensity) -> Callable[[tuple[()], Array], tuple[Array, Array]]:

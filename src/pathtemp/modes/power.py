@@ -196,7 +196,7 @@ def noticed_by_turn(power: Power, plot: Plot, scan: Scan, laws: Sequence[Local],
     at, to = points[chosen].reshape(-1, points.shape[1]), np.repeat(plot.places, chosen.shape[1], axis=0)
     inverse = np.linalg.inv(plot.planted.shape.law.matrix)
     slope = (to - at) @ inverse.T @ inverse
-    turn = np.max([cosine(law, law.standardise(at), slope) for law in laws], axis=0).reshape(chosen.shape)
+    turn = np.max([cosine(law, at, slope) for law in laws], axis=0).reshape(chosen.shape)
     chosen = np.where(turn < limit, chosen, -1)
     return replace(power, lead=np.maximum(power.lead, _leads(power, plot, points, log_q, chosen).max(axis=2)))
 

@@ -33,8 +33,12 @@ CORE_STEPS = 20
 
 def log_normal(law: Local, theta: FloatArray) -> FloatArray:
     """Log density of the law at points (n, dim), were it normal."""
-    square = law.square(theta)
-    return np.asarray(-0.5 * square - 0.5 * theta.shape[1] * np.log(2 * np.pi) - law.log_det)
+    return log_normal_at(law, law.square(theta))
+
+
+def log_normal_at(law: Local, square: FloatArray) -> FloatArray:
+    """The same for points of these squared lengths (n,) of z."""
+    return np.asarray(-0.5 * square - 0.5 * len(law.centre) * np.log(2 * np.pi) - law.log_det)
 
 
 def log_student(law: Local, theta: FloatArray) -> FloatArray:

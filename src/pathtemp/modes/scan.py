@@ -8,7 +8,7 @@ import numpy as np
 
 from pathtemp._types import FloatArray, IntArray
 from pathtemp.modes.local import Local
-from pathtemp.modes.refine import log_normal
+from pathtemp.modes.refine import log_normal_at
 
 BoolArray = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
 
@@ -45,16 +45,15 @@ class Scan:
     def explain(self, laws: Sequence[Local], log_mass: Sequence[float]) -> None:
         """Take in the modes that were not there at the last call."""
         for k in range(self._modes, len(laws)):
-            law, mass = laws[k], log_mass[k]
+            law, mass, sloped = laws[k], log_mass[k], len(self.gradient)
             with np.errstate(over="ignore", invalid="ignore"):
-                log_law = mass + log_normal(law, self.theta)
+                square, turn = law.square_and_cosine(self.theta[:sloped], self.gradient)
+                square = np.append(square, law.square(self.theta[sloped:]))
+                log_law = mass + log_normal_at(law, square)
             log_law = np.where(np.isfinite(log_law), log_law, -np.inf)
             self.known = np.logaddexp(self.known, log_law)
             self._likeliest = np.where(log_law > self._height, k, self._likeliest)
             self._height = np.maximum(self._height, log_law)
-            with np.errstate(over="ignore", invalid="ignore"):
-                z = law.standardise(self.theta[: len(self.gradient)])
-            turn = cosine(law, z, self.gradient)
             self.owner = np.where(turn > self.cosine, k, self.owner)
             self._second = np.maximum(self._second, np.minimum(turn, self.cosine))
             self.cosine = np.maximum(self.cosine, turn)
@@ -104,8 +103,8 @@ class Scan:
         return float(beyond[0]) if len(beyond) else np.inf, float(turned[-1]) if len(turned) else -1.0
 
 
-def cosine(law: Local, z: FloatArray, gradient: FloatArray) -> FloatArray:
-    """Cosine between gradients (n, dim) and the ways to the centre of a law, from points with standardised z (n, dim).
+def cosine(law: Local, theta: FloatArray, gradient: FloatArray) -> FloatArray:
+    """Cosine between gradients at points theta (n, dim) and the ways from there to the centre of a law.
 
     It is taken in the metric of the law, where it is one all around an elliptical mode, whatever its tails. Without a
     finite gradient it is one: nothing can be said.
@@ -113,10 +112,7 @@ def cosine(law: Local, z: FloatArray, gradient: FloatArray) -> FloatArray:
     >>> from pathtemp.modes.local import from_covariance
     >>> law, theta = from_covariance(np.zeros(2), np.diag([4.0, 1.0]), 0.0), np.array([[2.0, 1.0]])
     >>> slope = np.concatenate([-theta / [4.0, 1.0], theta])
-    >>> cosine(law, law.standardise(np.repeat(theta, 2, axis=0)), slope).round(3).tolist()
+    >>> cosine(law, np.repeat(theta, 2, axis=0), slope).round(3).tolist()
     [1.0, -0.857]
     """
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        slope = gradient @ law.matrix
-        value = -np.sum(z * slope, axis=1) / (np.linalg.norm(z, axis=1) * np.linalg.norm(slope, axis=1))
-    return np.where(np.isfinite(value), value, 1.0)
+    return law.square_and_cosine(theta, gradient)[1]

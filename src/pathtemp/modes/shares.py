@@ -25,7 +25,8 @@ def mode_shares(labels: IntArray, tours: IntArray, modes: int) -> tuple[FloatArr
     if count == 0:
         return np.full(modes, np.nan), np.full(modes, np.inf), np.zeros(modes, np.int64)
     chain = np.broadcast_to(np.arange(chains)[:, None], labels.shape)
-    group = np.unique(np.stack([chain.ravel(), tours.ravel()]), axis=1, return_inverse=True)[1].ravel()
+    own = tours - tours.min()
+    group = np.unique((chain * (int(own.max()) + 1) + own).ravel(), return_inverse=True)[1].ravel()
     by_tour = _counts(group, labels.ravel(), modes)
     visits = np.count_nonzero(by_tour, axis=0)
     parts = by_tour if len(by_tour) >= FEWEST_TOURS * chains else _counts(chain.ravel(), labels.ravel(), modes)

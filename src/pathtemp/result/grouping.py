@@ -91,8 +91,8 @@ def _length(sizes: list[int], most: int | None) -> int:
     >>> _length([10, 9, 11, 2], None), _length([10, 9, 11, 2], 15)
     (9, 5)
     """
-    held = [n * sum(size >= n for size in sizes) for n in range(max(sizes) + 1)]
-    length = int(np.argmax(held))
+    held = {n: n * sum(size >= n for size in sizes) for n in sorted({0, *sizes})}
+    length = max(held, key=lambda n: held[n])
     if most is None or held[length] <= most or length == 0:
         return length
     return max(1, most // (held[length] // length))

@@ -183,7 +183,7 @@ class Chains:
         most, ess = min(most_gradients, room), settings.anneal_ess
         levels, spent = anneal(moves, (theta, energies), ess=ess, most_gradients=most, on_level=on_level, **how)
         self.counts = self.counts + spent
-        self._start_from(levels)
+        self.start_from(levels)
         self.seconds["anneal"] += time.perf_counter() - begin
 
     def _compiled_moves(self, shape: MovesShape) -> Callable[..., Any]:
@@ -202,7 +202,7 @@ class Chains:
 
         return moves
 
-    def _start_from(self, levels: list[Level]) -> None:
+    def start_from(self, levels: list[Level]) -> None:
         """Fit the first kernel to the levels of the annealing pass, and let the chains start from them."""
         settings = self.settings
         self.last_level, self.reached = levels[-1], levels[-1].lam
@@ -228,8 +228,8 @@ class Chains:
         self._round, seconds = compiled_once(*self._round_program(), donate=(2,), quick=is_cheap(self.settings))
         self.seconds["compile"] += seconds
 
-    def _round_program(self) -> tuple[Callable[..., Any], tuple[Any, ...], tuple[Any, ...]]:
-        """The round, what is fixed in it, and arguments of its shapes."""
+    def round_made_of(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        """The round, and what is fixed in it."""
         settings = self.settings
         shape = RoundShape(
             settings.iterations,
@@ -239,9 +239,12 @@ class Chains:
             min(settings.chains, LEARNERS),
             self.devices,
         )
+        return make_round, (self.path, self.model.sample_base, shape)
+
+    def _round_program(self) -> tuple[Callable[..., Any], tuple[Any, ...], tuple[Any, ...]]:
+        """The same, and arguments of the shapes of the round."""
         self.state = placed(self.state, self.devices)
-        arguments = (self._seed, self._seed, self.state, copied(self.parameters, self.devices))
-        return make_round, (self.path, self.model.sample_base, shape), arguments
+        return *self.round_made_of(), (self._seed, self._seed, self.state, copied(self.parameters, self.devices))
 
     def round(self) -> Record:
         """Run one round on the current parameters; the record comes back in one transfer."""

@@ -38,6 +38,8 @@ NO_WEIGHT = 50.0
 FAR_OUT = 10.0
 """Distance from the quartiles, in units of their own, from which delta is an outlier."""
 
+TINY = float(np.finfo(float).tiny)
+
 MOST_LOG_C = 1e9
 """Largest log c: beyond it, neighbouring floats are further apart than 1e-7."""
 
@@ -153,30 +155,37 @@ def spread_of_delta(lam: FloatArray, delta: FloatArray, *, most: int = 100) -> t
     """
     centres, spreads = [], []
     for x, y in _groups(lam, delta, most):
-        slope = np.polyfit(x, y, 1)[0] if np.ptp(x) > 1e-12 else 0.0
-        residual = y - y.mean() - slope * (x - x.mean())
-        quartiles = np.quantile(residual, [0.25, 0.75])
-        robust = (quartiles[1] - quartiles[0]) / 1.349
-        spread = residual.std()
-        centres.append(x.mean())
-        spreads.append(min(spread, 3.0 * robust) if robust > 0 else spread)
-    return np.array(centres), np.maximum(np.array(spreads), 1e-12)
+        middle = x.mean(axis=1)
+        t, u = x - middle[:, None], y - y.mean(axis=1, keepdims=True)
+        slope = np.where(np.ptp(x, axis=1) > 1e-12, np.sum(t * u, axis=1), 0.0) / np.maximum(np.sum(t**2, axis=1), TINY)
+        residual = u - slope[:, None] * t
+        low, high = np.quantile(residual, [0.25, 0.75], axis=1)
+        robust, spread = (high - low) / 1.349, residual.std(axis=1)
+        centres.append(middle)
+        spreads.append(np.where(robust > 0, np.minimum(spread, 3.0 * robust), spread))
+    return np.concatenate(centres), np.maximum(np.concatenate(spreads), 1e-12)
 
 
 def size_of_delta(lam: FloatArray, delta: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Root mean square of delta given lam in groups of neighbouring lam (min-variance marginal, section 2.2)."""
     centres, spreads = spread_of_delta(lam, delta)
-    return centres, np.hypot([np.mean(y) for _, y in _groups(lam, delta, len(centres))], spreads)
+    return centres, np.hypot(np.concatenate([y.mean(axis=1) for _, y in _groups(lam, delta, len(centres))]), spreads)
 
 
 def _groups(lam: FloatArray, delta: FloatArray, most: int) -> list[tuple[FloatArray, FloatArray]]:
-    """Draws (lam, delta) in groups of neighbouring lam, 60 each or more, without what has no weight on the path."""
+    """Draws (lam, delta) in groups of neighbouring lam, 60 each or more, without what has no weight on the path.
+
+    Groups of one size are the rows of one pair of arrays: of two at most, for sizes differ by one.
+    """
     keep = _has_weight(lam, delta)
     # Equal lams are split at random, so that each group of them is like the others.
     order = rng(Stream.TIES).permutation(np.flatnonzero(keep))
     order = order[np.argsort(lam[order], kind="stable")]
-    groups = np.array_split(order, int(np.clip(len(order) // GROUP, 1, most)))
-    return [(lam[group], without_outliers(delta[group])) for group in groups]
+    count = int(np.clip(len(order) // GROUP, 1, most))
+    size, larger = divmod(len(order), count)
+    ends = larger * (size + 1)
+    stacks = order[:ends].reshape(larger, size + 1), order[ends:].reshape(count - larger, size)
+    return [(lam[rows], without_outliers(delta[rows])) for rows in stacks if rows.size]
 
 
 def _has_weight(lam: FloatArray, delta: FloatArray) -> HostArray:
@@ -193,14 +202,14 @@ def _has_weight(lam: FloatArray, delta: FloatArray) -> HostArray:
 
 
 def without_outliers(delta: FloatArray) -> FloatArray:
-    """The same values with those far outside the quartiles moved in: a few of any size cannot drown the others.
+    """The same rows (..., n), those far outside the quartiles moved in: a few of any size cannot drown the others.
 
     >>> without_outliers(np.array([0.0, 1.0, 2.0, 3.0, -1e44])).tolist()
     [0.0, 1.0, 2.0, 3.0, -20.0]
     """
-    low, high = np.quantile(delta, [0.25, 0.75])
+    low, high = np.quantile(delta, [0.25, 0.75], axis=-1, keepdims=True)
     reach = FAR_OUT * (high - low)
-    return np.asarray(np.clip(delta, low - reach, high + reach)) if reach > 0 else delta
+    return np.where(reach > 0, np.clip(delta, low - reach, high + reach), delta)
 
 
 def path_length(lam: FloatArray, delta: FloatArray) -> float:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pathtemp._types import FloatArray, IntArray
+from pathtemp.engines.default import early
 from pathtemp.engines.default.chains import Chains
 from pathtemp.engines.default.effort import THOROUGH, work_of
 from pathtemp.engines.default.look import AFTERWARDS, LOOK_DRAWS, LOOK_SLOPES, look_cost
@@ -119,6 +120,7 @@ class ModeSearch:
     def prepare(self, engine: TemperEngine, host: Host) -> None:
         """Annealing pass, search, choice of the base; of a mode that was met in a round, the choice alone."""
         if self._restarts is None:
+            early.begin_search(self._model)
             engine.anneal(host, kept_back=LEAST_SEARCH)
             chains = engine.chains
             self._user_path = (chains.reached, chains.length)
@@ -198,10 +200,9 @@ class ModeSearch:
         if self._why:
             return
         model = choose.with_mixture(self._model, self._search) if law is None else choose.with_bent(self._model, law)
-        old = engine.chains
-        engine.chains = self._on(model, engine)
+        old, new = engine.chains, self._on(model, engine)
+        engine.chains = new
         engine.anneal(host)
-        new = engine.chains
         count = len(choose.legs(self._search))
         fair = law is not None or choose.fair(self._search, self._user_end)
         paths = (self._user_path, (new.reached, new.length))
@@ -216,6 +217,7 @@ class ModeSearch:
         """Chains on the path from a base that knows the modes, which go on counting."""
         old = engine.chains
         assert model.sample_base is not None
+        early.begin_round(engine.chains_of(model, engine.start), engine.start[0])
         theta = exact_draws(model.sample_base, seed=self._seed, stream=Draws.STARTS, count=old.settings.chains)
         energies = energies_of(GeometricPath(model.log_base, model.log_target), theta)
         old.counts = old.counts + Counts(0, len(theta))

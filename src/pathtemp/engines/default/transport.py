@@ -18,8 +18,8 @@ RANK = 20
 MOST_WANTED = 500
 """Draws wanted for each position in high dimension, at most; windows widen to find them."""
 
-MOST_TAKEN = 1000
-"""Draws of a window that are taken in high dimension, at most."""
+MOST_TAKEN, TAKEN_PER_DIM = 1000, 40
+"""Draws of a window that are taken, at most: so many, and so many a dimension where a full factor is learned."""
 
 CLIP = 4.0
 """Standardised draws are clipped here, so that heavy tails cannot blow up scale and correlation."""
@@ -46,8 +46,7 @@ def fit_transport(s: FloatArray, theta: FloatArray, *, positions: int, full: boo
     standardised, node_weights = [], []
     for b, node in enumerate(nodes):
         chosen, weight = _window(s, node, positions, wanted=60 + 4 * dim if full else min(MOST_WANTED, len(s) // 8))
-        if not full:
-            chosen, weight = _thinned(chosen, weight)
+        chosen, weight = _thinned(chosen, weight, max(MOST_TAKEN, TAKEN_PER_DIM * dim) if full else MOST_TAKEN)
         x = theta[chosen]
         centre, spread = median_spread(x)
         u = np.clip((x - centre) / spread, -CLIP, CLIP)
@@ -83,9 +82,9 @@ def _window(s: FloatArray, node: float, positions: int, *, wanted: int) -> tuple
     return chosen, weight / weight.sum()
 
 
-def _thinned(chosen: IntArray, weight: FloatArray) -> tuple[IntArray, FloatArray]:
-    """Evenly spaced draws of a window, at most ``MOST_TAKEN``, with their weights normalised again."""
-    every = -(-len(chosen) // MOST_TAKEN)
+def _thinned(chosen: IntArray, weight: FloatArray, most: int) -> tuple[IntArray, FloatArray]:
+    """Evenly spaced draws of a window, ``most`` of them or all, with their weights normalised again."""
+    every = -(-len(chosen) // most)
     kept = weight[::every]
     return chosen[::every], kept / kept.sum()
 
@@ -150,11 +149,13 @@ def _low_rank(residuals: list[FloatArray], weights: list[FloatArray]) -> tuple[F
     sketch = rng(Stream.SKETCH).normal(size=(dim, 2 * rank))
     for _ in range(3):
         sketch, _ = np.linalg.qr(pooled.T @ (pooled @ sketch))
-    _, singular, rows = np.linalg.svd(pooled @ sketch, full_matrices=False)
-    basis = sketch @ rows[:rank].T
+    # The squared singular values and the right-hand vectors of the tall matrix pooled @ sketch.
+    seen = pooled @ sketch
+    square, columns = np.linalg.eigh(seen.T @ seen)
+    basis = sketch @ columns[:, ::-1][:, :rank]
     effective = 1.0 / sum(np.sum(w**2) for w in weights) * len(weights) ** 2
     edge = 1.2 * (1.0 + np.sqrt(8.0 * dim / effective)) ** 2
-    kept = singular[:rank] ** 2 > edge
+    kept = square[::-1][:rank] > edge
     variance = np.array([w @ (r @ basis) ** 2 for r, w in zip(residuals, weights, strict=True)])
     gain = np.sqrt(np.maximum(variance, 0.01)) - 1.0
     return basis, np.where(kept[None, :], gain, 0.0)

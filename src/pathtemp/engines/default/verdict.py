@@ -11,7 +11,7 @@ from pathtemp._types import FloatArray
 from pathtemp.engines.default.chains import Chains
 from pathtemp.engines.default.learner import spread_of_delta, target_thetas
 from pathtemp.engines.default.trace import Trace
-from pathtemp.estimators.mbar import mbar, mbar_se
+from pathtemp.estimators.mbar import mbar_with_se
 from pathtemp.estimators.tours import TargetVisits
 from pathtemp.kernels.kept import Kept
 from pathtemp.model.evaluate import energies_of, exact_draws, values_of
@@ -62,8 +62,8 @@ def second_estimate(trace: Trace) -> tuple[float, float]:
     count = int(np.clip(length[-1] / 0.3, 32, 512))
     grid = np.unique(np.interp(np.linspace(0, length[-1], count + 1), length, fine))
     grid = np.unique(np.concatenate([[0.0], grid, [1.0]]))
-    value = mbar(lam, delta, grid)[-1]
-    return float(value), float(mbar_se(lam, delta, chain, grid)[-1])
+    value, se = mbar_with_se(lam, delta, chain, grid)
+    return float(value[-1]), float(se[-1])
 
 
 class Seen(NamedTuple):
