@@ -83,7 +83,7 @@ def _stacks(points: tuple[FloatArray, ...], block: int) -> list[FloatArray]:
 def flattened(stack: Any) -> FloatArray:
     """Blocks (b, block, ...) on a device as rows (b block, ...) on the host."""
     host = np.asarray(stack)
-    return host.reshape(-1, *host.shape[2:])
+    return host.reshape(host.shape[0] * host.shape[1], *host.shape[2:])
 
 
 def over_blocks(together: int, count: Any, one: Callable[[Any], Any]) -> Any:

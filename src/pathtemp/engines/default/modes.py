@@ -355,9 +355,8 @@ class ModeSearch:
             )
         base = run.base
         if self._mixture and self._model.sample_base is not None:
-            count = base.shape[0] * base.shape[1]
-            anew = exact_draws(self._model.sample_base, seed=self._seed, stream=Draws.BASE, count=count)
-            base = anew.reshape(base.shape)
+            how = {"seed": self._seed, "stream": Draws.BASE, "count": base.shape[0] * base.shape[1]}
+            base = exact_draws(self._model.sample_base, **how).reshape(base.shape)
         diagnostics = replace(run.diagnostics, checks=checks)
         return replace(run, base=base, diagnostics=diagnostics, modes=self._table(share, se, visited))
 
