@@ -212,7 +212,8 @@ def test_names_are_never_read_as_mathematics():
 
 
 def test_without_matplotlib_the_message_says_what_to_install(fit, monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    for module in ("matplotlib", "matplotlib.pyplot"):
+        monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(MissingExtraError, match=r"run: pip install 'pathtemp\[plots\]'"):
         fit.plot()
 

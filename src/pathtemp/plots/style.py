@@ -78,9 +78,9 @@ def styled(context: AbstractContextManager[Any] | None = None) -> Iterator[None]
     A notebook's backend is loaded with the first figure and turns interactive drawing on, which would be turned off
     again at the end: no later figure would be shown.
     """
+    plt = pyplot()
     import matplotlib as mpl
 
-    plt = pyplot()
     with plt.rc_context(RC) if context is None else context:
         yield
         interactive = plt.isinteractive()
