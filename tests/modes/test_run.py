@@ -62,8 +62,7 @@ def test_errors_are_as_large_as_they_say() -> None:
     assert_rate(len(found), ENOUGH, at_least=0.98)
     assert_scores([made.log_marginal_likelihood.value / made.log_marginal_likelihood.se for made in found])
     shares = np.array([narrow_share(made) for made in found])
-    # Measured over 64 runs these errors are too small by a factor of 1.45; twice is seen.
-    assert_scores((shares[:, 0] - 0.3) / shares[:, 1], spread=(0.85, 1.55))
+    assert_scores((shares[:, 0] - 0.3) / shares[:, 1])
     assert_rate(sum(made.converged for made in fits), ENOUGH, at_least=0.9)
 
 
