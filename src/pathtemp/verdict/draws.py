@@ -126,8 +126,8 @@ def check_effective_tours(visits: FloatArray, *, limit: int = 30) -> Check:
     longest = float(visits.max() / max(visits.sum(), 1.0)) if len(visits) else 1.0
     message = (
         f"The target draws come from {effective:.0f} effective tours, and at least {limit} are needed (the longest "
-        f"tour has {100 * longest:.0f}% of the draws): some part of the target is hard to enter and to leave; {MORE}, "
-        "or choose a base that covers it."
+        f"tour has {100 * longest:.0f}% of the draws): some part of the target (lam = 1) is hard to enter "
+        f"and to leave; {MORE}, or choose a base that covers it."
     )
     return judged("effective tours", effective, limit, effective >= limit, message)
 
