@@ -151,7 +151,7 @@ def unknown(fit: pt.Fit) -> Check:
 def test_a_mode_met_too_late_is_told(late: pt.Fit) -> None:
     assert sorted(late.modes.found_by) == ["base", "draws"]
     assert not unknown(late).passed
-    assert "run anew" in unknown(late).message
+    assert "start a new run" in unknown(late).message
     assert "modes=" in unknown(late).message
     assert not late.converged
     # The look is a part of the run, and of its budget.

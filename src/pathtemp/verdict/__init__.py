@@ -1,5 +1,5 @@
 """The gates of the verdict, one function each, registered with their question, limit and advice (``registry``).
 
-``travel`` judges how chains went along the path, ``draws`` what they brought, ``modes`` what is known of the modes. An
-engine measures and chooses its gates; nothing here knows an engine.
+``travel`` judges how chains moved along the path, ``draws`` the target draws, ``modes`` the known modes, ``densities``
+the log densities themselves. An engine measures and chooses its gates; no gate depends on an engine.
 """

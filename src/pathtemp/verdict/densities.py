@@ -8,9 +8,9 @@ from pathtemp.verdict.registry import gate, judged
 
 @gate(
     "NaN",
-    question="Were the densities numbers nearly everywhere?",
-    holds="the log densities were NaN at a share of {limit:g} of the points at most (only there where some were)",
-    advice="mend the density, or let it return -inf where it is zero",
+    question="Were the log densities free of NaN nearly everywhere?",
+    holds="at most {limit:.1%} of the log densities were NaN (listed only if any were)",
+    advice="correct the density, or let it return -inf where it is zero",
     lasts=True,
 )
 def check_nan(rejected: Rejections, *, limit: float = 1e-3) -> Check:
@@ -18,18 +18,18 @@ def check_nan(rejected: Rejections, *, limit: float = 1e-3) -> Check:
     share = rejected.nan / max(rejected.evaluations, 1)
     message = (
         f"The log density was NaN at {rejected.nan:,} of {rejected.evaluations:,} points ({100 * share:.2g}%), "
-        f"{rejected.where_nan}: such points count as zero density, and what mass they should hold is missing; mend the "
-        "density, or let it return -inf where it is zero."
+        f"{rejected.where_nan}: such points count as zero density, and any mass there is missing; correct the density, "
+        "or let it return -inf where it is zero."
     )
     return judged("NaN", share, limit, share <= limit, message)
 
 
 @gate(
     "NaN gradient",
-    question="Were the gradients numbers wherever the densities are?",
-    holds="a gradient was NaN where the log density is finite at a share of {limit:g} of the points at most (only "
-    "there where one was)",
-    advice="mend the gradient: both branches of jnp.where are differentiated, and sqrt and norm have none at zero",
+    question="Were the gradients free of NaN wherever the density is finite?",
+    holds="at most {limit:.1%} of the points had a NaN gradient and a finite log density (listed only if any had)",
+    advice="correct the gradient: JAX differentiates both branches of jnp.where; sqrt and norm have no gradient at "
+    "zero",
     lasts=True,
 )
 def check_gradient(rejected: Rejections, *, limit: float = 1e-3) -> Check:
@@ -38,31 +38,32 @@ def check_gradient(rejected: Rejections, *, limit: float = 1e-3) -> Check:
     where = f", for instance at {rejected.gradient_at}" if rejected.gradient_at else ""
     message = (
         f"The gradient was NaN where the log density is finite, on {rejected.gradient:,} trajectories in "
-        f"{rejected.evaluations:,} evaluations{where}: no move crosses such points, and what mass lies beyond may be "
-        "missing; mend the gradient (both branches of jnp.where are differentiated; sqrt and norm have none at zero)."
+        f"{rejected.evaluations:,} evaluations{where}: no move crosses such points, and mass beyond them may be "
+        "missing; correct the gradient (JAX differentiates both branches of jnp.where; sqrt and norm have none at "
+        "zero)."
     )
     return judged("NaN gradient", share, limit, share <= limit, message)
 
 
 @gate(
     "normalisable",
-    question="Does the target fall off in every direction?",
-    holds="far from the draws the density falls faster than the distance to the power of -{limit:g} along every "
-    "coordinate (only there where another gate failed)",
+    question="Does the density of the target fall off along every coordinate?",
+    holds="far from the draws, the density falls faster than distance^-{limit:g} along every coordinate (listed only "
+    "if another gate failed)",
     advice="give every parameter a proper distribution",
     lasts=True,
 )
 def check_normalisable(slope: float, where: str, *, limit: float = 0.5) -> Check:
-    """The density falls off along every coordinate; ``slope`` is the least power, that of ``where``."""
+    """The density falls off along every coordinate; ``slope`` is the smallest power, found at ``where``."""
     message = (
-        f"The target cannot be normalised: far from the draws its density does not fall off in {where} (it goes as the "
-        f"distance to the power of {-slope:.2g}, and must fall faster than that of -1); give every parameter a proper "
+        f"The target cannot be normalised: far from the draws its density does not fall off in {where} (it is "
+        f"proportional to distance^{-slope:.2g}, and must fall faster than distance^-1); give every parameter a proper "
         "distribution."
     )
     return judged("normalisable", slope, limit, not slope < limit, message)
 
 
 def check_met(rejected: Rejections) -> list[Check]:
-    """The gates on what was met, of those kinds of which there was any."""
+    """The gates on NaN densities and NaN gradients, for those that occurred."""
     checks = [check_nan(rejected)] if rejected.nan else []
     return [*checks, *([check_gradient(rejected)] if rejected.gradient else [])]

@@ -1,4 +1,4 @@
-"""The numbers behind a verdict, put together in one place for every engine."""
+"""The numbers behind a verdict, assembled in the same way for every engine."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from pathtemp.verdict.draws import rhat_ess
 
 
 class AlongPath(NamedTuple):
-    """What is known along the path, one value for each of n bins.
+    """Diagnostics along the path, one value for each of n bins.
 
     Parameters
     ----------
     edges
-        Of the bins in lam, shape (n + 1,), or the places themselves, shape (n,), where the path is a ladder.
+        Edges of the bins in lam, shape (n + 1,); for a ladder, its rungs, shape (n,).
     length, acceptance, visits
-        Length of the path inside each bin, mean acceptance, and number of visits; NaN where it is not known.
+        Length of the path inside each bin, mean acceptance, and number of visits; NaN if unknown.
     """
 
     edges: FloatArray

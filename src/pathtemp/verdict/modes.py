@@ -14,8 +14,8 @@ MATTERS = 0.01
 
 @gate(
     "unseen modes",
-    question="Is the share of modes that no start has reached small?",
-    holds="the unseen share of the basins is at most {limit:g}, with 95% confidence; see [modes.md](modes.md)",
+    question="Is the share of basins that no start has reached small?",
+    holds="at most {limit:.0%} of the basins are unseen, with 95% confidence; see [modes.md](modes.md)",
     advice="larger budget: more starts",
     lasts=True,
 )
@@ -26,18 +26,19 @@ def check_unseen(unseen: float, starts: int, *, limit: float = 0.1) -> Check:
     (True, False)
     """
     message = (
-        f"Of {starts} starts from the base several ended in modes that no other reached: up to {100 * unseen:.0f}% of "
-        f"the basins may be unseen, and their mass would be missing; {MORE}, or a base that covers fewer of them."
+        f"Several of {starts} starts from the base ended in modes that no other start reached: up to "
+        f"{100 * unseen:.0f}% of the basins may be unseen, and their mass would be missing; {MORE}, or use a narrower "
+        "base."
     )
     return judged("unseen modes", unseen, limit, not unseen > limit, message)
 
 
 @gate(
     "missing mass",
-    question="Did the search meet each mode so often that it would have met others like it?",
-    holds="modes in whose basins the search evaluated five points or fewer have at most {limit:g} of the mass; modes "
-    "that it did not find may hold as much again",
-    advice="larger budget, or `settings.effort`: more starts",
+    question="Did the search evaluate enough points in the basin of each mode to find others like it?",
+    holds="modes with at most five evaluated points in their basins hold at most {limit:.0%} of the mass; undetected "
+    "modes may hold as much again",
+    advice='larger budget, or `settings.effort="thorough"`: more starts',
     lasts=True,
 )
 def check_missing(missing: float, *, limit: float = 0.02) -> Check:
@@ -47,17 +48,18 @@ def check_missing(missing: float, *, limit: float = 0.02) -> Check:
     (True, False)
     """
     message = (
-        f"The search met modes with {100 * missing:.0f}% of the mass five times or less, so that modes that it did not "
-        f"meet may hold as much again; {MORE}, or with settings.effort='thorough', or with a base that covers less."
+        f"The search evaluated five points or fewer in the basins of modes with {100 * missing:.0f}% of the mass: "
+        f"modes that it missed may hold as much again; {MORE}, with settings.effort='thorough', or with a narrower "
+        "base."
     )
     return judged("missing mass", missing, limit, not missing > limit, message)
 
 
 @gate(
     "narrower modes",
-    question="Would modes somewhat narrower than the known ones have been found?",
-    holds="where the widths of four modes or more go down to where the search would miss most, narrower ones are "
-    "likely: about {limit:g} of all modes at most",
+    question="Would the search have found modes somewhat narrower than the known ones?",
+    holds="of four modes or more, the widths do not suggest that over {limit:.0%} of all modes are narrower ones that "
+    "the search missed",
     advice='larger budget, `settings.effort="thorough"`, or `modes=`; see [modes.md](modes.md)',
     lasts=True,
 )
@@ -68,31 +70,31 @@ def check_narrower(share: float, *, limit: float = 0.15) -> Check:
     (True, False)
     """
     message = (
-        "The known modes differ in width, down to where the search hardly comes upon such modes: some "
-        f"{100 * share:.0f}% of all modes may be narrower and unseen, with their mass; {MORE}, with "
-        "settings.effort='thorough', with modes= where you know of one, or with a base that covers less."
+        "The widths of the known modes reach down to where the search misses most modes: about "
+        f"{100 * share:.0f}% of all modes may be narrower ones that it missed; {MORE}, with "
+        "settings.effort='thorough', with modes= near modes that you know of, or with a narrower base."
     )
     return judged("narrower modes", share, limit, not share > limit, message)
 
 
 @gate(
     "mass of the modes",
-    question="Do the draws hold the mass that lies at the top of each mode?",
-    holds="where a mode is much narrower at its top than its draws are spread, importance sampling finds at most "
-    "e^{limit:g} times as much mass at the top as around the draws",
+    question="Do the draws of each mode represent the mass at its top?",
+    holds="if the draws of a mode spread much wider than its top, importance sampling finds at most e^{limit:g} times "
+    "as much mass at the top as around the draws",
     advice="a new run with `modes=` at the top; see [modes.md](modes.md)",
     lasts=True,
 )
 def check_mass(log_ratio: float, *, limit: float = 1.0) -> Check:
-    """The top of no mode has much more mass than lies where its draws are; ``log_ratio`` is the largest, in nats.
+    """No mode has much more mass at its top than around its draws; ``log_ratio`` is the largest ratio, in nats.
 
     >>> check_mass(-2.0).passed, check_mass(4.6).passed
     (True, False)
     """
     message = (
-        f"At the top of a mode lies e^{log_ratio:.1f} times the mass that its draws at the target (lam = 1) stand for: "
-        "a spike inside a wider mode, which the chains do not come to; run anew with modes= at the top "
-        "(fit.modes.centre), so that the path starts from it."
+        f"The top of a mode has e^{log_ratio:.1f} times the mass that its target draws (lam = 1) represent: it is a "
+        "spike inside a wider mode, which the chains do not reach; start a new run with modes= at the top "
+        "(fit.modes.centre)."
     )
     return judged("mass of the modes", log_ratio, limit, not log_ratio > limit, message)
 
@@ -100,11 +102,11 @@ def check_mass(log_ratio: float, *, limit: float = 1.0) -> Check:
 @gate(
     "mode visits",
     question="Was every known mode visited often enough to know its share?",
-    holds="every known mode with an expected share of 1% or more was visited by {limit:g} tours",
+    holds="at least {limit:g} tours visited every known mode with an expected share of 1% or more",
     advice="larger budget",
 )
 def check_visits(visits: IntArray, expected: FloatArray, *, limit: int = 5) -> Check:
-    """Every known mode of some mass was visited by a few tours; ``expected`` are the shares from local masses.
+    """Enough tours visited every mode that matters; ``expected`` are the shares estimated from local masses.
 
     >>> check_visits(np.array([50, 0]), np.array([0.9, 0.1])).passed
     False
@@ -118,34 +120,33 @@ def check_visits(visits: IntArray, expected: FloatArray, *, limit: int = 5) -> C
         return Check("mode visits", worst, limit, True)
     k = int(few[np.argmax(expected[few])])
     message = (
-        f"{len(few)} of {len(visits)} known modes were visited by fewer than {limit} tours at the target (lam = 1); "
-        f"the largest of them, whose local mass suggests a share of {100 * expected[k]:.0f}%, by {visits[k]}: its "
-        f"share is not known; {MORE}."
+        f"Fewer than {limit} tours visited {len(few)} of {len(visits)} known modes at the target (lam = 1), so that "
+        f"their shares are not known; {visits[k]} visited the largest of them, with an expected share of "
+        f"{100 * expected[k]:.0f}%; {MORE}."
     )
     return Check("mode visits", worst, limit, False, message)
 
 
 @gate(
     "unknown modes",
-    question="Do the draws hold no mode that the search did not find?",
-    holds="ascents from target draws, made once the rounds are done, lead to no mode of 1% or more that the base did "
-    "not know when the kernel was frozen",
-    advice="a new run, with `modes=` points near it; `fit.extend` does not change the base, so this stays",
+    question="Are all modes among the draws known to the base?",
+    holds="ascents from the target draws after the last round lead to no mode of 1% or more that the base does not "
+    "include",
+    advice="a new run with `modes=` points near the new mode; `fit.extend` keeps the base, so it cannot pass this gate",
     lasts=True,
 )
 def check_unknown(new: FloatArray, *, limit: int = 0) -> Check:
-    """No target draw belongs to a mode that the base does not know; ``new`` are the expected shares of such modes.
+    """No target draw belongs to a mode that the base lacks; ``new`` are the expected shares of such modes.
 
-    More rounds with the same base do not open this gate: they are no evidence that the base knows all modes.
+    More rounds with the same base cannot pass this gate: they are no evidence that the base includes all modes.
 
     >>> check_unknown(np.array([])).passed
     True
     """
     found = new[new >= MATTERS]
     message = (
-        f"Target draws (lam = 1) led to {len(found)} modes that were not known while the kernel was adapted, the "
-        f"largest with an expected share of {100 * new.max(initial=0.0):.0f}%: others may be hidden as well, and "
-        "extending this run does not change its base; run anew with a larger budget, and with modes= points "
-        "near the modes that fit.modes says were found by draws."
+        f"Target draws (lam = 1) led to {len(found)} modes that the base does not include, the largest with an "
+        f"expected share of {100 * new.max(initial=0.0):.0f}%: there may be more, and fit.extend keeps the base; start "
+        "a new run with a larger budget, and with modes= points near the modes that fit.modes lists as found by draws."
     )
     return judged("unknown modes", len(found), limit, len(found) <= limit, message)

@@ -1,4 +1,4 @@
-"""All gates by name: what each asks, what it holds against what, what to do when it fails, and its function."""
+"""All gates by name: the question of each, its condition, what to do when it fails, and its function."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from pathtemp.result.run import Check
 
 MORE = "run longer (a larger budget)"
-"""What most gates advise first."""
+"""First advice of most gates."""
 
 HOMES = tuple(f"pathtemp.verdict.{name}" for name in ("travel", "draws", "densities", "modes"))
 """Modules that hold gates."""
@@ -28,17 +28,17 @@ class Gate:
     name
         As in ``fit.diagnostics.checks``.
     question
-        What it asks, in plain words: for reports.
+        The question that it answers, in plain words, for reports.
     limit
-        What the value is held against by default.
+        Default limit of the value.
     holds
-        What is held against what, with the limit in its place: for the documentation.
+        The condition that passes, with a placeholder for the limit, for the documentation.
     advice
         What to do when it fails.
     check
         The function.
     lasts
-        Whether it stays as it is however many rounds follow.
+        True if more rounds cannot change its outcome.
     """
 
     name: str
@@ -81,7 +81,7 @@ def gates() -> dict[str, Gate]:
 
 
 def more_rounds_would_help(checks: Iterable[Check]) -> bool:
-    """Whether a gate is closed that more rounds might open.
+    """Whether a gate failed that more rounds might pass.
 
     >>> more_rounds_would_help([Check("tours", 3.0, 20.0, False)]), more_rounds_would_help([Check("NaN", 1, 0, False)])
     (True, False)
@@ -91,7 +91,7 @@ def more_rounds_would_help(checks: Iterable[Check]) -> bool:
 
 
 def judged(name: str, value: float, limit: float, passed: bool, message: str) -> Check:
-    """What a gate found; the message counts where it did not pass."""
+    """The check of one gate; a check that passed has no message."""
     return Check(name, float(value), float(limit), bool(passed), "" if passed else message)
 
 
@@ -99,6 +99,6 @@ def table(names: Iterable[str]) -> str:
     """Rows of the table in docs/verdict.md for these gates.
 
     >>> table(["rounds"])
-    '| rounds | 2 rounds or more after adaptation ended | larger budget |'
+    '| rounds | at least 2 rounds after the end of adaptation | larger budget |'
     """
     return "\n".join(gates()[name].row for name in names)

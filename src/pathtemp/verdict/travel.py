@@ -1,4 +1,4 @@
-"""Gates on how the chains went along the path: did they reach it all, travel, and agree with themselves?"""
+"""Gates on how the chains moved along the path: coverage, round trips, acceptance, agreement of the estimates."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ BINS = 20
 @gate(
     FINISHED,
     question="Did the run come to its end?",
-    holds="the run was not interrupted (only there where it was)",
+    holds="the run was not interrupted (listed only if it was)",
     advice="`fit.extend(...)`, or `pt.resume` on its checkpoint",
 )
 def check_finished(
     spent: float, ways: Sequence[str], *, limit: float = float("inf"), unit: str = "gradient evaluations"
 ) -> Check:
-    """The run was interrupted after it had spent so much, in words of ``unit``; ``ways`` are those to go on."""
+    """The run was interrupted after it had spent this many of ``unit``; ``ways`` lists how to continue it."""
     of = f" of at most {limit:,.0f}" if limit < float("inf") else ""
-    again = f"go on with {', or '.join(ways)}" if ways else "run it again, with checkpoint= to be able to go on"
+    again = f"go on with {', or '.join(ways)}" if ways else "run it again, with checkpoint= to be able to resume"
     message = f"The run was interrupted after {spent:,} {unit}{of}; {again}."
     return judged(FINISHED, spent, limit, False, message)
 
 
 def when_interrupted(stopped: Check, checks: Iterable[Check]) -> tuple[Check, ...]:
-    """The checks of a run that was stopped, ``stopped`` first: what more rounds may open is not complained of.
+    """The checks of an interrupted run, ``stopped`` first; checks that more rounds may pass lose their message.
 
     >>> stopped, few = Check("finished", 1, 9, False, "Go on."), Check("tours", 3, 20, False, "Too few.")
     >>> [check.message for check in when_interrupted(stopped, [few])]
@@ -50,37 +50,37 @@ def when_interrupted(stopped: Check, checks: Iterable[Check]) -> tuple[Check, ..
 
 @gate(
     "reach",
-    question="Did the first pass along the path come all the way to the target?",
-    holds="the annealing pass came to lam = {limit:g}",
-    advice="larger budget, or a base nearer to the target",
+    question="Did the first pass along the path reach the target?",
+    holds="the annealing pass reached lam = {limit:g}",
+    advice="larger budget, or a base closer to the target",
     lasts=True,
 )
 def check_reach(lam: float, *, limit: float = 1.0) -> Check:
-    """The annealing pass came to the target."""
+    """The annealing pass reached the target."""
     message = (
-        f"The annealing pass spent its share of the budget at lam = {lam:.3g}, short of the target; {MORE}, or choose "
-        "a base closer to the target."
+        f"The annealing pass used up its share of the budget at lam = {lam:.3g}, before it reached the target (lam = "
+        f"1); {MORE}, or choose a base closer to the target."
     )
     return judged("reach", lam, limit, lam >= limit, message)
 
 
 @gate(
     "rounds",
-    question="Were there enough rounds after the sampler had stopped adapting?",
-    holds="{limit:g} rounds or more after adaptation ended",
+    question="Were there enough rounds after adaptation ended?",
+    holds="at least {limit:g} rounds after the end of adaptation",
     advice="larger budget",
 )
 def check_rounds(rounds: int, *, limit: int = 2) -> Check:
     """Enough rounds were left for the frozen kernel."""
-    message = f"Only {rounds} rounds were left after adaptation, of {limit} at least; {MORE}."
+    message = f"The budget left {rounds} rounds after adaptation, and at least {limit} are needed; {MORE}."
     return judged("rounds", rounds, limit, rounds >= limit, message)
 
 
 @gate(
     "coverage",
     question="Was every part of the path visited, both ends included?",
-    holds="both ends, where the path has any, and each of 20 bins between them were visited",
-    advice="larger budget, or a base nearer to the target",
+    holds="chains visited each of 20 bins of the path, and its ends (if it has any)",
+    advice="larger budget, or a base closer to the target",
 )
 def check_coverage(
     visits: FloatArray,
@@ -90,20 +90,20 @@ def check_coverage(
     limit: float = 1.0,
     more: str = f"{MORE}, or choose a base closer to it",
 ) -> Check:
-    """Every part of the path was visited.
+    """Chains visited every part of the path.
 
     Parameters
     ----------
     visits
-        To each bin, shape (n,).
+        Number of visits to each bin, shape (n,).
     edges
-        Of the bins in lam, shape (n + 1,); or the places themselves, shape (n,), where the path is a ladder.
+        Edges of the bins in lam, shape (n + 1,); for a ladder, its rungs, shape (n,).
     at_ends
-        Visits to the atoms at lam = 0 and lam = 1, where the path has them.
+        Visits to exactly lam = 0 and lam = 1, if the path has these atoms.
     limit
-        Share of the places that were visited.
+        Smallest share of bins and ends that must have been visited.
     more
-        What to do.
+        Advice.
     """
     ends = () if at_ends is None else at_ends
     share = float(np.mean(np.concatenate([np.asarray(visits) > 0, np.asarray(ends) > 0])))
@@ -130,23 +130,26 @@ def gaps(empty: np.ndarray) -> list[tuple[int, int]]:
 @gate(
     "tours",
     question="Did chains travel from one end of the path to the other and back often enough?",
-    holds="{limit:g} round trips or more from one end of the path (the base) to the other and back, over all chains",
+    holds="at least {limit:g} round trips over all chains, from one end of the path (the base) to the other and back",
     advice="larger budget; see the length of the path",
 )
 def check_tours(trips: int, *, limit: int = 20) -> Check:
     """Round trips from one end of the path to the other and back, over all chains."""
-    message = f"The chains made {trips} round trips from one end of the path to the other, of {limit} at least; {MORE}."
+    message = (
+        f"The chains made {trips} round trips from one end of the path to the other, and at least {limit} are needed; "
+        f"{MORE}."
+    )
     return judged("tours", trips, limit, trips >= limit, message)
 
 
 @gate(
     "tours by chain",
     question="Did every chain travel from the base to the target and back?",
-    holds="every chain made {limit:g} round trip or more in the last adaptation",
+    holds="every chain made at least {limit:g} round trip in the last adaptation",
     advice="more adaptations, or longer ones",
 )
 def check_tours_by_chain(trips: IntArray, *, limit: int = 1, more: str = MORE) -> Check:
-    """Every one of a few chains made a round trip; ``trips`` of each, shape (chains,)."""
+    """Every chain made a round trip; ``trips`` of each, shape (chains,)."""
     without = int(np.sum(trips < limit))
     message = (
         f"{without} of {len(trips)} chains made no round trip base -> target -> base in the last adaptation, so their "
@@ -157,15 +160,15 @@ def check_tours_by_chain(trips: IntArray, *, limit: int = 1, more: str = MORE) -
 
 @gate(
     "stuck chains",
-    question="Did all but very few chains come back to the base at least once?",
-    holds="a share of {limit:g} of the chains at most never came back to the base; of fewer than 100 chains, none",
-    advice="some hold a part of the target that they cannot leave: a base that covers it",
+    question="Did nearly all chains return to the base at least once?",
+    holds="at most {limit:.0%} of the chains never returned to the base; none if there are fewer than 100 chains",
+    advice="a base that covers the part of the target in which these chains are stuck",
 )
 def check_stuck(returns: IntArray, lam: FloatArray, *, limit: float = 0.01) -> Check:
-    """All but a small share of the chains have been back at the base.
+    """All but a small share of the chains have returned to the base.
 
-    ``returns`` (chains,) counts how often, ``lam`` (iterations, chains) says where each was. A share, so that a run of
-    very many chains, each of them short, is not judged by the slowest of all.
+    ``returns`` (chains,) counts the returns, and ``lam`` (iterations, chains) is the position of each chain. The limit
+    is a share: one slow chain does not fail a run of thousands of short chains.
 
     >>> check_stuck(np.array([3, 0, 9]), np.zeros((1, 3))).passed
     False
@@ -176,9 +179,9 @@ def check_stuck(returns: IntArray, lam: FloatArray, *, limit: float = 0.01) -> C
     shown = lam[:, stuck[stuck < lam.shape[1]]]
     low, high = (shown.min(), shown.max()) if shown.size else (0.0, 1.0)
     message = (
-        f"{len(stuck)} of {len(returns)} chains (number {_named(stuck)}) never came back to the base and stayed at lam "
-        f"between {low:.3g} and {high:.3g}: a part of the target they cannot leave, or a path too long for the budget; "
-        f"{MORE}, or choose a base that covers what these chains hold."
+        f"{len(stuck)} of {len(returns)} chains (number {_named(stuck)}) never returned to the base and stayed at lam "
+        f"between {low:.3g} and {high:.3g}: they cannot leave a part of the target, or the path is too long for the "
+        f"budget; {MORE}, or choose a base that covers the region of these chains."
     )
     share = len(stuck) / max(len(returns), 1)
     return judged("stuck chains", share, limit, share <= limit, message)
@@ -186,16 +189,16 @@ def check_stuck(returns: IntArray, lam: FloatArray, *, limit: float = 0.01) -> C
 
 @gate(
     "local chains",
-    question="Did every chain cover half of the path at least?",
-    holds="every chain covered half of the path at least",
-    advice="the other parameters hold it where it is: larger budget, or reparametrise",
+    question="Did every chain cover at least half of the path?",
+    holds="every chain covered at least half of the path",
+    advice="larger budget, or reparametrise: the other parameters hold some chains in place",
 )
 def check_local(covered: FloatArray, *, limit: int = 0) -> Check:
     """Every chain has covered half of the path; ``covered`` is the share of each, shape (chains,)."""
     few = np.flatnonzero(covered < 0.5)
     message = (
-        f"{len(few)} of {len(covered)} chains (number {_named(few)}) covered less than half of the path: a part of the "
-        f"other parameters that they cannot leave; {MORE}, or reparametrise."
+        f"{len(few)} of {len(covered)} chains (number {_named(few)}) covered less than half of the path: the other "
+        f"parameters hold them in place; {MORE}, or reparametrise."
     )
     return judged("local chains", len(few), limit, len(few) <= limit, message)
 
@@ -208,12 +211,12 @@ def _named(chains: IntArray) -> str:
 @gate(
     "acceptance",
     question="Were enough moves accepted everywhere on the path?",
-    holds="HMC accepts a share of {limit:g} or more at every position of the path",
-    advice="`settings.acceptance` nearer to 1, reparametrise, or `pt.divide_and_conquer` along the scale of a funnel",
+    holds="HMC accepts at least {limit:.0%} of its moves everywhere on the path",
+    advice="`settings.acceptance` closer to 1, reparametrise, or `pt.divide_and_conquer` along the scale of a funnel",
     lasts=True,
 )
 def check_acceptance(acceptance: FloatArray, weight: FloatArray, lam: FloatArray, *, limit: float = 0.3) -> Check:
-    """HMC accepts often enough everywhere; arrays along the path, ``weight`` the number of moves at each position."""
+    """HMC accepts often enough everywhere; the arrays run along the path, ``weight`` is the number of moves there."""
     used = weight > 0
     if not used.any():
         return judged("acceptance", 0.0, limit, False, NO_MOVES)
@@ -221,8 +224,8 @@ def check_acceptance(acceptance: FloatArray, weight: FloatArray, lam: FloatArray
     value = float(acceptance[worst])
     message = (
         f"HMC accepts only {100 * value:.0f}% of its moves near lam = {lam[worst]:.3g}: the density is rougher there "
-        "than the step size; run with settings.acceptance nearer 1, reparametrise, or, if a scale makes it a funnel, "
-        "sample along that scale: pt.divide_and_conquer(model, margin=...)."
+        "than the step size; run with settings.acceptance closer to 1, reparametrise, or, for a funnel, sample along "
+        "its scale with pt.divide_and_conquer(model, margin=...)."
     )
     return judged("acceptance", value, limit, value >= limit, message)
 
@@ -230,8 +233,8 @@ def check_acceptance(acceptance: FloatArray, weight: FloatArray, lam: FloatArray
 @gate(
     "agreement",
     question="Do two different estimates of log z agree within their errors?",
-    holds="the Rao-Blackwell estimate of log z(1) and MBAR agree within {limit:g} standard errors",
-    advice="lam has not reached equilibrium: larger budget",
+    holds="the Rao-Blackwell and MBAR estimates of log z(1) agree within {limit:g} standard errors",
+    advice="larger budget: lam has not reached equilibrium",
 )
 def check_agreement(
     first: tuple[float, float], second: tuple[float, float], names: tuple[str, str], *, limit: float = 4.0
@@ -241,17 +244,17 @@ def check_agreement(
     z = abs(first[0] - second[0]) / error if np.isfinite(error) else float("inf")
     message = (
         f"Two estimates of log z(1) disagree: {names[0]} gives {first[0]:.4g} ± {first[1]:.2g}, {names[1]} "
-        f"{second[0]:.4g} ± {second[1]:.2g}; lam has not reached equilibrium, or a part of the target was lost between "
-        f"rounds; {MORE}."
+        f"{second[0]:.4g} ± {second[1]:.2g}: lam has not reached equilibrium, or the chains lost a part of the target "
+        f"between rounds; {MORE}."
     )
     return judged("agreement", z, limit, z <= limit, message)
 
 
 @gate(
     "islands",
-    question="Do the islands, which searched and adapted apart, agree on log z?",
+    question="Do the islands, which searched and adapted independently, agree on log z?",
     holds="with `islands=`: log z(1) of each island agrees with that of the others within {limit:g} standard errors",
-    advice="some islands lack a part of the target: larger budget, or `modes=` points near it",
+    advice="larger budget, or `modes=` points near the part of the target that some islands lack",
 )
 def check_islands(value: FloatArray, se: FloatArray, *, limit: float = 4.0) -> Check:
     """Log z(1) of each island, (n,), agrees with the mean of the others within their standard errors ``se`` (n,).
@@ -282,8 +285,8 @@ def check_islands(value: FloatArray, se: FloatArray, *, limit: float = 4.0) -> C
 @gate(
     "curve agreement",
     question="Do two different estimates of the whole curve agree within their errors?",
-    holds="path sampling and Rao-Blackwell give the same curve within {limit:g} standard errors, at 16 places",
-    advice="lam has not reached equilibrium: larger budget",
+    holds="path sampling and Rao-Blackwell give the same curve at 16 points, within {limit:g} standard errors",
+    advice="larger budget: lam has not reached equilibrium",
 )
 def check_curves(difference: FloatArray, error: FloatArray, *, limit: float = 5.0) -> Check:
     """Two estimates of a curve agree at some places; their ``difference`` there, and its standard ``error``."""
@@ -297,38 +300,37 @@ def check_curves(difference: FloatArray, error: FloatArray, *, limit: float = 5.
 
 @gate(
     "log z error",
-    question="Is the standard error of log z small enough to mean something?",
-    holds="the standard error of log z(1) is known and at most {limit:g}; without a round trip log z is NaN, and its "
-    "error infinite",
+    question="Is the standard error of log z small enough to be useful?",
+    holds="the standard error of log z(1) is at most {limit:g}; without a round trip it is infinite, and log z is NaN",
     advice="larger budget",
 )
 def check_precision(se: float, *, limit: float = 1.0) -> Check:
-    """The standard error of log z(1) is finite and not absurd."""
+    """The standard error of log z(1) is finite and not too large."""
     shown = f"is {se:.2g}, more than {limit}" if np.isfinite(se) else "is not known"
-    message = f"The standard error of log z(1) {shown}: the path has hardly been crossed; {MORE}."
+    message = f"The standard error of log z(1) {shown}: the chains crossed the path too rarely; {MORE}."
     return judged("log z error", se, limit, se <= limit, message)
 
 
 @gate(
     "precision",
-    question="Is the marginal known well enough at every place?",
-    holds="of a margin: the standard error of its log density is at most {limit:g} wherever there is mass",
+    question="Is the marginal density precise enough everywhere?",
+    holds="for a margin: the standard error of its log density is at most {limit:g} wherever it has mass",
     advice="larger budget",
 )
 def check_density(se: float, *, limit: float = 0.3) -> Check:
-    """The largest standard error of a log density where its mass is."""
-    message = f"The standard error of the log density is {se:.2g} where the mass is, more than {limit}; {MORE}."
+    """The standard error of a log density is small wherever it has mass; ``se`` is the largest."""
+    message = f"The standard error of the log density is up to {se:.2g} where it has mass, more than {limit}; {MORE}."
     return judged("precision", se, limit, se <= limit, message)
 
 
 @gate(
     "interval",
-    question="Does hardly any mass lie beyond the interval that was sampled?",
-    holds="of a margin without `interval=`: at most {limit:g} of the mass lies beyond either end",
+    question="Is there almost no mass beyond the interval that was sampled?",
+    holds="for a margin without `interval=`: at most {limit:g} of the mass lies beyond each end",
     advice="larger budget, or a wider `interval=`",
 )
 def check_interval(beyond: tuple[float, float], *, limit: float = 1e-4) -> Check:
-    """Hardly any mass lies ``beyond`` the lower and the upper end of the interval, as shares of that inside."""
+    """Almost no mass lies ``beyond`` the lower and the upper end of the interval, as shares of the mass inside."""
     tail, where = max(beyond), "lower" if beyond[0] > beyond[1] else "upper"
     message = (
         f"About {tail:.2g} of the mass lies beyond the {where} end of the interval, where the density is only "
@@ -340,15 +342,15 @@ def check_interval(beyond: tuple[float, float], *, limit: float = 1e-4) -> Check
 @gate(
     "beyond",
     question="Is there no second mode beyond the interval?",
-    holds="of a margin without `interval=`: the density does not rise again up to a whole width further out, along the "
-    "orbits of the chains (mass at most {limit:g})",
-    advice="there may be a second mode: an `interval=` that holds it, or a larger budget",
+    holds="for a margin without `interval=`: along the orbits of the chains, the density does not rise again within "
+    "one interval width beyond each end (at most {limit:g} of the mass)",
+    advice="an `interval=` that contains the possible second mode, or a larger budget",
 )
 def check_beyond(share: float, where: float, *, limit: float = 1e-3) -> Check:
-    """No mass shows beyond the interval; the ``share`` of it, and ``where`` most of that is."""
+    """The density does not rise again beyond the interval; ``share`` is the mass there, ``where`` its place."""
     message = (
-        f"The density rises again beyond the interval, near {where:.3g} on the unconstrained scale, where "
-        f"no chain has been; give an interval that holds it, or {MORE}."
+        f"The density rises again beyond the interval, near {where:.3g} on the unconstrained scale, where no chain has "
+        f"been; give an interval that contains this point, or {MORE}."
     )
     return judged("beyond", share, limit, share <= limit, message)
 
@@ -356,11 +358,11 @@ def check_beyond(share: float, where: float, *, limit: float = 1e-3) -> Check:
 @gate(
     "k-hat",
     question="Is the sampled coordinate spread evenly enough along the path?",
-    holds="of the paper's engine: k-hat of 1/p(a), or of the ratio of successive marginals, below {limit:g}",
+    holds="k-hat of 1/p(a), or of the ratio of successive marginals, is below {limit:g}",
     advice="more adaptations",
 )
 def check_khat(khat: float, what: str, *, limit: float = 0.7, more: str = MORE) -> Check:
-    """k-hat of ``what`` is small; one that could not be computed does not pass."""
-    shown = "cannot be told from so few draws" if np.isnan(khat) else f"is {khat:.2f}, not below {limit:.2g}"
-    message = f"k-hat of {what} {shown}: log z is not to be trusted; {more}."
+    """k-hat of ``what`` is small; a NaN does not pass."""
+    shown = "cannot be computed from so few draws" if np.isnan(khat) else f"is {khat:.2f}, not below {limit:.2g}"
+    message = f"k-hat of {what} {shown}: log z cannot be trusted; {more}."
     return judged("k-hat", khat, limit, khat < limit, message)
