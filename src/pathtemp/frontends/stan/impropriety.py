@@ -1,4 +1,4 @@
-"""Parameters of which a base says nothing."""
+"""Parameters of which a base says nothing, or too little."""
 
 from __future__ import annotations
 
@@ -13,8 +13,14 @@ _POINTS = 3
 _FAR = 20.0
 """A step on the unconstrained scale within which any proper transform loses more than a nat."""
 
-_RAY = (1e2, 1e4)
-"""Distances between which a proper density falls, as those that are sampled are checked by too."""
+_RAY = (1e2, 1e8)
+"""Distances between which a proper density falls; a normal with a scale of a million does."""
+
+_MOST = 2000
+"""Dimensions up to which directions are looked for: it takes as many gradients."""
+
+_SMALL = 1e-9
+"""Singular values, relative to the largest, that are rounding."""
 
 
 def improper_parameters(instance: Instance) -> list[str]:
@@ -41,26 +47,58 @@ def does_not_fall_off(instance: Instance) -> list[str]:
     points = _finite_points(instance)
     if not points:
         return []
+    axes = np.eye(instance.dim)
+    return [
+        v.name
+        for v in variables(instance.unconstrained_names)
+        if any(_stays(instance, points[0], axes[k]) for k in v.columns)
+    ]
 
-    def stays(k: int) -> bool:
+
+def moves_freely(instance: Instance) -> list[str]:
+    """Parameters that can move together without end and without a change of the density: it has no finite integral.
+
+    So do the states of a random walk whose first state has no prior, and all but the sum of an intrinsic
+    autoregression. In such a direction every gradient is zero, so gradients at more points than there are dimensions
+    do not span it.
+    """
+    count = instance.dim + 4
+    points = _finite_points(instance, count, 2 * count) if instance.dim <= _MOST else []
+    if len(points) < count:
+        return []  # nothing is known
+    gradients = np.array([instance.gradient(x, jacobian=False)[1] for x in points])
+    scale = np.sqrt(np.mean(gradients**2, axis=0))
+    active = np.flatnonzero(scale > 0)
+    if not len(active) or not np.isfinite(scale).all():
+        return []
+    scaled = gradients[:, active] / scale[active]
+    _, size, directions = np.linalg.svd(scaled / np.linalg.norm(scaled, axis=1, keepdims=True))
+    moved = np.zeros(instance.dim, dtype=bool)
+    for k in np.flatnonzero(size < _SMALL * size[0]):
         step = np.zeros(instance.dim)
-        step[k] = 1.0
-        for sign in (-1.0, 1.0):
-            near, far = (_value(instance, points[0] + sign * r * step) for r in _RAY)
-            if np.isfinite(far) and near - far < 0.5 * np.log(_RAY[1] / _RAY[0]):
-                return True
-        return False
-
-    return [v.name for v in variables(instance.unconstrained_names) if any(map(stays, v.columns))]
+        step[active] = directions[k] / scale[active]
+        step /= np.abs(step).max()
+        if _stays(instance, points[0], step):
+            moved |= np.abs(step) > 1e-6
+    return [v.name for v in variables(instance.unconstrained_names) if any(moved[list(v.columns)])]
 
 
-def _finite_points(instance: Instance) -> list[FloatArray]:
+def _stays(instance: Instance, x: FloatArray, step: FloatArray) -> bool:
+    """Whether the density falls no faster than 1 / r along a direction or against it."""
+    for sign in (-1.0, 1.0):
+        near, far = (_value(instance, x + sign * r * step) for r in _RAY)
+        if np.isfinite(far) and near - far < 0.5 * np.log(_RAY[1] / _RAY[0]):
+            return True
+    return False
+
+
+def _finite_points(instance: Instance, count: int = _POINTS, tries: int = _TRIES) -> list[FloatArray]:
     rng, found = np.random.default_rng(0), []
-    for _ in range(_TRIES):
+    for _ in range(tries):
         x = rng.uniform(-1.0, 1.0, instance.dim)
         if np.isfinite(_value(instance, x)):
             found.append(x)
-        if len(found) == _POINTS:
+        if len(found) == count:
             break
     return found
 

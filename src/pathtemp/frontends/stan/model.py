@@ -20,7 +20,7 @@ from pathtemp.api.arguments import shown, text, yes_or_no
 from pathtemp.errors import InputError
 from pathtemp.frontends.stan.bridge import PartDensity, StanDensity
 from pathtemp.frontends.stan.data import TABLES, Data, read_data
-from pathtemp.frontends.stan.impropriety import does_not_fall_off, improper_parameters
+from pathtemp.frontends.stan.impropriety import does_not_fall_off, improper_parameters, moves_freely
 from pathtemp.frontends.stan.layout import stan_layout
 from pathtemp.frontends.stan.library import Instance
 from pathtemp.frontends.stan.names import variables
@@ -254,8 +254,18 @@ def _alternative(program: Opened, exact: bool) -> AboutBase:
 def _block_base(opened: Opened, psi: Instance, label: str, seed: int) -> _Found:
     """A block that the user gave as base; its mass is taken off where it is known, so that a mixture is one."""
     draws = _exact_draws(opened, psi, label, seed)
+    if draws.sampler is None and (names := moves_freely(psi)):
+        raise InputError(
+            f"{opened.name}: the base is improper, for {', '.join(map(repr, names[:5]))} can move together without a "
+            "change of its density; give their mean, or one of them, a distribution there"
+        )
     log_mass = draws.log_mass if np.isfinite(draws.log_mass) else 0.0
     return _Found(_density(psi, label, log_mass), draws.sampler, log_mass)
+
+
+def _improper(psi: Instance) -> list[str]:
+    """Parameters that make a prior improper, of which no exact draws are known."""
+    return improper_parameters(psi) or does_not_fall_off(psi) or moves_freely(psi)
 
 
 def _prior_base(program: Opened, name: str, seed: int) -> _Found:
@@ -267,10 +277,11 @@ def _prior_base(program: Opened, name: str, seed: int) -> _Found:
             Automatic(), about=AboutBase(described(split, why_not=why_improper(split)), evidence=False, remedy=PROPER)
         )
     psi, label = program.instance(seed=seed, which=0), f"{name} (prior)"
-    if split.part is not None:
+    if split.part is not None and not split.part.kept.issuperset(v.name for v in variables(psi.unconstrained_names)):
         return _prior_in_part(program, split, psi, label, seed)
+    split = split.part or split  # with these data, the parameters without a prior have no elements
     draws = _exact_draws(program, psi, label, seed)
-    improper = [] if draws.sampler is not None else improper_parameters(psi) or does_not_fall_off(psi)
+    improper = [] if draws.sampler is not None else _improper(psi)
     if improper:
         about = AboutBase(described(split, why_not=why_improper(split, improper)), evidence=False, remedy=PROPER)
         return _Found(Automatic(), about=about)

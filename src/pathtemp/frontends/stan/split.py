@@ -111,11 +111,11 @@ def split_program(
     known = origins(info, parsed["transformed data"], (*before, *model))
     if declared is None:
         return Split("", why_not="a parameter has a type whose values are not plain numbers")
-    hidden = [i for i in scoped(before) if re.search(r"\w_lp\s*\(|\bjacobian\b", masked(i.statement.text))]
+    hidden = [i for i in scoped(before) if _adds(i)]
     if any(known.has_data(i.statement.text) or known.chosen_by_data(i.headers) for i in hidden):
         return Split("", why_not="the transformed parameters add to the density, by the data")
     ranks = {d.name: d.rank for d in declared} | _copies(info, before)
-    judge = _Judge(known, ranks, as_constants)
+    judge = _Judge(known, ranks, {d.name: (*d.array, *d.sizes) for d in declared}, as_constants)
     parts = judge.parts(list(scoped(model)))
     everything = [*scoped(before), *scoped(model)]
     names = frozenset(d.name for d in declared)
@@ -132,6 +132,8 @@ def split_program(
     made, uses = _needed(
         everything, {n for i in speaking for text in (i.statement.text, *i.headers) for n in values_in(text)}
     )
+    if any(_adds(i) and known.has_data(i.statement.text) for i in scoped(model) if id(i.statement) in made):
+        return Split("", why_not="a variable that it needs comes from a function that adds to the density, by data")
     stated = {n for _, found in chosen for n in found.about} | (uses if hidden else set())
     silent = [d for d in declared if d.name not in stated]
     return Split(
@@ -162,11 +164,13 @@ _BLOCKS = ("transformed data", "transformed parameters", "model")
 class _Judge:
     """Says what a statement belongs to.
 
-    ``ranks`` are the numbers of indices that lead to one number of a parameter, or of a copy of parameters.
+    ``ranks`` are the numbers of indices that lead to one number of a parameter, or of a copy of parameters;
+    ``sizes`` are those of the parameters, as code.
     """
 
     known: Origins
     ranks: dict[str, int]
+    sizes: dict[str, tuple[str, ...]]
     as_constants: bool
 
     def parts(self, items: Sequence[Scoped]) -> list[tuple[Scoped, Part]]:
@@ -174,12 +178,13 @@ class _Judge:
         terms = [(item, density_terms(item.statement.text)) for item in items]
         found = [(item, own, self._statement(item, own)) for item, own in terms if own]
         prior = [(own, part) for _, own, part in found if part in (Part.PRIOR, Part.GIVEN)]
+        headers = {id(own): item.headers for item, own, _ in found}
         # Of several distributions of the same elements those that do not hold data come first.
         order = sorted(prior, key=lambda pair: pair[1] is Part.GIVEN)
         taken: list[tuple[str, str]] = []
         again: set[int] = set()
         for own, part in order:
-            lefts = [self._reference(term.left) for term in own if term.left]
+            lefts = [self._elements(term.left, headers[id(own)]) for term in own if term.left]
             if part is Part.GIVEN and any(_overlap(left, other) for left in lefts if left for other in taken):
                 again.add(id(own))
             taken += [left for left in lefts if left]
@@ -195,6 +200,8 @@ class _Judge:
 
     def _statement(self, item: Scoped, terms: Sequence[Term]) -> Part:
         parts = {self._term(term, item) for term in terms if not self._is_constant(term)}
+        if not parts and self.known.chosen_by_data(item.headers):
+            return Part.LIKELIHOOD  # constants, or a reject, that data decide upon
         if Part.LIKELIHOOD not in parts:
             return Part.GIVEN if Part.GIVEN in parts else Part.PRIOR
         return Part.LIKELIHOOD if parts == {Part.LIKELIHOOD} else Part.MIXED
@@ -238,6 +245,18 @@ class _Judge:
             return None
         return match.group(1), (match.group(2) or "").strip()
 
+    def _elements(self, left: str, headers: Iterable[str]) -> tuple[str, str] | None:
+        """As :meth:`_reference`, what runs through a whole range as that range, and no index where that is all."""
+        found = self._reference(left)
+        if found is None:
+            return None
+        loops = dict(loop for loop in map(loop_of, headers) if loop is not None)
+        name, indices = found[0], [index.strip() for index in split_top(found[1])]
+        spans = [":".join(loops.get(index) or split_top(index, ":")) for index in indices if index]
+        sizes = self.sizes.get(name, ())
+        whole = all(span in (":", f"1:{size}") for span, size in zip(spans, sizes, strict=False))
+        return name, "" if sizes and whole else ", ".join(spans)
+
 
 def _without_elements(argument: str) -> str:
     """An argument without what is surely one number: an element by its indices, or a mean of a container."""
@@ -261,6 +280,11 @@ def _copies(info: dict[str, Any], before: Sequence[Statement]) -> dict[str, int]
         if values and len(plain) == len(values) and all(m.group(1) in info["parameters"] for m in plain):
             found[name] = kind["dimensions"]
     return found
+
+
+def _adds(item: Scoped) -> bool:
+    """Whether a statement that gives values may add to the density as well."""
+    return re.search(r"\w_(?:lp|jacobian)\s*\(|\bjacobian\b", masked(item.statement.text)) is not None
 
 
 def _needed(items: Sequence[Scoped], names: set[str]) -> tuple[set[int], set[str]]:
