@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.special import logsumexp
 
 from pathtemp.modes.dedupe import BARRIER, near, same_mode
 from pathtemp.modes.local import Local, from_covariance
+from pathtemp.modes.mode import Mode, known_mode
 
 
 def law(centre: float, scale: float = 1.0, height: float = 0.0) -> Local:
@@ -73,3 +76,22 @@ def test_only_the_three_nearest_modes_are_tried() -> None:
         )
 
     assert [free_to(centre) for centre in (10.0, 20.0, 30.0, 40.0)] == [1, 2, 3, None]
+
+
+def test_an_end_at_the_top_of_a_mode_whose_law_has_moved_is_that_mode() -> None:
+    """Refining moved the law of a Cauchy mode a whole scale away: on the way there the density falls by a nat."""
+
+    def cauchy(x: np.ndarray) -> np.ndarray:
+        return np.asarray(-np.log1p(x[:, 0] ** 2))
+
+    end, moved = np.array([0.01]), Mode(law(-1.4, scale=2.5), 0.0, "base", 1, refined=True)
+    assert same_mode([moved.law], end, 0.0, cauchy) is None
+    assert known_mode([moved], end, 0.0, cauchy) is None
+    assert known_mode([replace(moved, top=law(0.0))], end, 0.0, cauchy) == 0
+
+
+def test_an_end_near_the_law_of_a_mode_is_that_mode_wherever_its_top_is() -> None:
+    mode = Mode(law(-9.0), 0.0, "base", 1, refined=True, top=law(0.0))
+    assert known_mode([mode], np.array([-9.1]), 0.0, two_normals) == 0
+    assert known_mode([mode], np.array([10.0]), 0.0, two_normals) is None
+    assert known_mode([], np.array([10.0]), 0.0, two_normals) is None

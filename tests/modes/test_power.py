@@ -11,7 +11,7 @@ from scipy import stats
 from pathtemp.modes.find import Limits, base_stream, find_modes
 from pathtemp.modes.local import from_covariance
 from pathtemp.modes.planted import Planted
-from pathtemp.modes.power import TOP, Plot, Power, led_by_draws, missed_by_all, noticed_at
+from pathtemp.modes.power import STEPS, TOP, Plot, Power, led_by_draws, missed_by_all, noticed_at
 from pathtemp.modes.scan import Scan
 from pathtemp.modes.search import Search
 from pathtemp.modes.shape import normal_shape
@@ -87,7 +87,9 @@ def test_bent_modes_are_led_to_as_seldom_as_their_copies() -> None:
     def often(log_target) -> float:
         law = from_covariance(np.zeros(dim), np.eye(dim), 0.0)
         plot = Plot(Planted(normal_shape(law), [law], [0.0], log_target), places, 0.0)
-        return float(np.mean(led_by_draws(plot.nothing(), plot, draws, log_bent(draws)).common[:, 2] > -np.log(1 / 9)))
+        return float(
+            np.mean(led_by_draws(plot.nothing(), plot, draws, log_bent(draws)).common[:, 3 * STEPS] > -np.log(1 / 9))
+        )
 
     places, draws = 6.0 * rng.normal(size=(300, dim)), 6.0 * rng.normal(size=(100, dim))
     width, odds = 0.5, np.log(1 / 9)

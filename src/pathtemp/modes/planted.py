@@ -11,7 +11,7 @@ from pathtemp._types import FloatArray
 from pathtemp.modes.local import Local
 from pathtemp.modes.shape import Shape
 
-WIDTHS = (1.0, 0.7, 0.5, 0.35)
+WIDTHS = (1.0, 0.84, 0.7, 0.5, 0.35)
 """Widths of planted modes relative to the widest known mode; between them leads are interpolated."""
 
 MOST_COPIED = 8

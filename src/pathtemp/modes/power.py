@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,11 +34,23 @@ RANKED = (1.0, 0.5)
 ENOUGH = 5.0
 """Lead, in nats, beyond which no further point is asked: a mode with a hundredth of the mass has it as well."""
 
+STEPS = 6
+"""Widths at which leads are kept, for each of the ``WIDTHS`` but the last."""
+
 LEAST_SQUARE = 0.01
 """Half the squared distance, in units of the widest known mode, within which no point lies for sure."""
 
 BLOCK = 4096
 """Points that are held against all planted modes at a time."""
+
+
+def _kept() -> FloatArray:
+    steps = [np.geomspace(wide, thin, STEPS, endpoint=False) for wide, thin in pairwise(WIDTHS)]
+    return np.append(np.concatenate(steps), WIDTHS[-1])
+
+
+KEPT = _kept()
+"""Widths at which leads are kept, (G,), the ``WIDTHS`` among them."""
 
 
 class Goal(NamedTuple):
@@ -54,12 +67,12 @@ class Power:
     Parameters
     ----------
     lead
-        Of each of P planted modes, as heavy as all known ones together, for each of the ``WIDTHS``: its log density
-        beyond what it must exceed, at the point where that is most, (P, W).
+        Of each of P planted modes, as heavy as all known ones together, for each of the widths ``KEPT``: its log
+        density beyond what it must exceed, at the point where that is most, (P, G).
     common
-        The largest leads of each among draws of the base, (P, W, ``TOP``).
+        The largest leads of each among draws of the base, (P, G, ``TOP``).
     apart
-        The same as ``lead`` at the centre of each planted mode, (P, W): where it does not lead, it is a part of a known
+        The same as ``lead`` at the centre of each planted mode, (P, G): where it does not lead, it is a part of a known
         mode, and none of its own. None where it was not looked at.
     draws
         How many draws of the base these were.
@@ -79,8 +92,8 @@ class Power:
     def __call__(self, *, width: float, share: float) -> float:
         """Probability that a mode of this relative width and share of the mass would have been noticed.
 
-        >>> lead = np.array([[3.0, 1.0, -1.0, -9.0], [1.0, -1.0, -3.0, -9.0]])
-        >>> near = Power(lead, np.full((2, 4, TOP), -np.inf))
+        >>> lead = np.stack([np.where(KEPT > least, 1.0, -9.0) for least in (0.6, 0.9)])
+        >>> near = Power(lead, np.full((*lead.shape, TOP), -np.inf))
         >>> near(width=1.0, share=0.5), near(width=0.7, share=0.5), near(width=0.2, share=0.5)
         (1.0, 0.5, 0.0)
         """
@@ -97,24 +110,41 @@ class Power:
 
 
 def _at(lead: FloatArray, goal: Goal, dim: int, *, least_square: float = LEAST_SQUARE) -> FloatArray:
-    """Leads (P, W, ...) of modes of this kind, (P, ...), between two widths interpolated.
+    """Leads (P, G, ...) of modes of this kind, (P, ...): between two widths the lesser of the two.
 
-    Below the least width they fall as those of a normal, by a square over that of the width.
+    Each is that of the best point, and not the same one: so they are not interpolated. Below the least width they fall
+    as those of a normal, by a square over that of the width.
     """
-    widths = np.array(WIDTHS)
-    k = int(np.clip(np.searchsorted(-widths, -goal.width) - 1, 0, len(widths) - 2))
-    wide, thin = lead[:, k], lead[:, k + 1]
     odds = np.log(goal.share) - np.log1p(-goal.share)
-    with np.errstate(invalid="ignore"):
-        if goal.width >= widths[-1]:
-            part = np.log(goal.width / widths[k]) / np.log(widths[k + 1] / widths[k])
-            there = (1.0 - part) * wide + part * thin
-        else:
-            volume, square = dim * np.log(widths[k] / widths[k + 1]), widths[k + 1] ** -2 - widths[k] ** -2
-            half_square = np.maximum((wide - thin + volume) / square, least_square)
-            there = thin + dim * np.log(widths[k + 1] / goal.width)
-            there = there - half_square * (goal.width**-2 - widths[k + 1] ** -2)
+    if goal.width >= KEPT[-1]:
+        wide = max(int(np.searchsorted(-KEPT, -goal.width * (1.0 - 1e-9), side="right")) - 1, 0)
+        thin = min(int(np.searchsorted(-KEPT, -goal.width * (1.0 + 1e-9))), len(KEPT) - 1)
+        there = np.minimum(lead[:, wide], lead[:, thin])
+    else:
+        before, last = KEPT[-1 - STEPS], KEPT[-1]
+        volume, square = dim * np.log(before / last), last**-2 - before**-2
+        with np.errstate(invalid="ignore"):
+            half_square = np.maximum((lead[:, -1 - STEPS] - lead[:, -1] + volume) / square, least_square)
+            there = lead[:, -1] + dim * np.log(last / goal.width)
+            there = there - half_square * (goal.width**-2 - last**-2)
     return np.asarray(odds + np.where(np.isfinite(there), there, -np.inf))
+
+
+def _between(leads: FloatArray) -> FloatArray:
+    """Leads (P, W, m) of single points at the ``WIDTHS``, at all that are ``KEPT``, (P, G, m), by the log width.
+
+    The fall of a log density from the centre of a mode is concave in the log width: so this is a lower bound.
+
+    >>> _between(np.array([[[0.0], [6.0], [-np.inf], [1.0], [2.0]]]))[0, :8, 0].tolist()
+    [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, -inf]
+    """
+    part = (np.arange(STEPS) / STEPS)[:, None]
+    size = (len(leads), -1, leads.shape[2])
+    with np.errstate(invalid="ignore"):
+        steps = (1.0 - part) * leads[:, :-1, None] + part * leads[:, 1:, None]
+    steps[:, :, 0] = leads[:, :-1]
+    every = np.concatenate([steps.reshape(size), leads[:, -1:]], axis=1)
+    return np.where(np.isfinite(every), every, -np.inf)
 
 
 def missed_by_all(led: IntArray, draws: int, starts: int) -> FloatArray:
@@ -157,7 +187,7 @@ class Plot:
 
     def nothing(self) -> Power:
         """The power of no point at all."""
-        size = (len(self.places), len(WIDTHS))
+        size = (len(self.places), len(KEPT))
         power = Power(np.full(size, -np.inf), np.full((*size, TOP), -np.inf), dim=self.places.shape[1])
         centres = np.arange(len(self.places))[:, None]
         leads = _leads(power, self, self.places, self.planted.log_target(self.places), centres)
@@ -241,21 +271,24 @@ def foremost(shape: Shape, places: FloatArray, points: FloatArray, height: Float
 
 
 def _leads(power: Power, plot: Plot, points: FloatArray, height: FloatArray, chosen: IntArray) -> FloatArray:
-    """Leads at the chosen points (P, m), -1 for none, of the modes whose lead so far is not enough, (P, W, m).
+    """Leads at the chosen points (P, m), -1 for none, of the modes whose lead so far is not enough, (P, G, m).
 
     One more is minus infinity, so that there always is one.
     """
-    lead = np.full((*power.lead.shape, chosen.shape[1] + 1), -np.inf)
+    lead = np.full((len(plot.places), len(WIDTHS), chosen.shape[1] + 1), -np.inf)
     standardise = plot.planted.shape.law.standardise
     few, again = np.unique(chosen, return_inverse=True)
     z, centre = standardise(points[few]), standardise(plot.places)
     again = again.reshape(chosen.shape)
     for k, width in enumerate(WIDTHS):
-        place, column = np.nonzero((chosen >= 0) & (power.lead[:, [k]] < ENOUGH))
+        about = power.lead[:, max(k - 1, 0) * STEPS : (k + 1) * STEPS + 1]
+        place, column = np.nonzero((chosen >= 0) & np.any(about < ENOUGH, axis=1, keepdims=True))
         must = height[chosen[place, column]] - plot.log_mass
         u = z[again[place, column]] - centre[place]
-        lead[place, k, column] = plot.planted.log_density(u, width, must) - must
-    return lead
+        # Where it led when it was wider, how far it falls tells at what width it no longer does.
+        need = np.where(lead[place, max(k - 1, 0), column] > 0, -np.inf, must)
+        lead[place, k, column] = plot.planted.log_density(u, width, need) - must
+    return _between(lead)
 
 
 def _squares(planted: Any, z: Any) -> Any:

@@ -14,9 +14,9 @@ from pathtemp.model.evaluate import energies_of, values_of
 from pathtemp.modes.ascent import LEG, LONG, WHITENED, Ascents, BoolArray, ascend
 from pathtemp.modes.colder import colder
 from pathtemp.modes.core import EXCESS_DENSITIES, log_excess
-from pathtemp.modes.dedupe import near, nearest_mode, same_mode
+from pathtemp.modes.dedupe import near, nearest_mode
 from pathtemp.modes.local import Local, law_gradients, local_law, values_and_gradients
-from pathtemp.modes.mode import Mode
+from pathtemp.modes.mode import Mode, known_mode
 from pathtemp.modes.parts import PARTS_DENSITIES, in_parts
 from pathtemp.modes.power import Power
 from pathtemp.modes.refine import REFINE_DENSITIES, log_student, refine
@@ -167,7 +167,7 @@ class Search:
             if len(slopes) == MOST_POLISHED:
                 return new, slopes, rows[place:]
             end, height = ends.theta[i], float(ends.height[i])
-            k = same_mode([mode.law for mode in self.modes], end, height, self.log_target)
+            k = known_mode(self.modes, end, height, self.log_target)
             matters = True
             if k is None and law_gradients(len(end)) <= self.room:
                 mode = self._describe(ends, i, found_by)

@@ -11,8 +11,7 @@ import numpy as np
 
 from pathtemp._types import FloatArray, IntArray
 from pathtemp.modes.ascent import BoolArray
-from pathtemp.modes.dedupe import same_mode
-from pathtemp.modes.mode import Mode
+from pathtemp.modes.mode import Mode, known_mode
 from pathtemp.modes.search import Search
 
 
@@ -59,7 +58,7 @@ def united(searches: Sequence[Search]) -> Union:
     for search in searches:
         place: dict[int, int] = {}
         for number, mode in enumerate(search.modes):
-            k = same_mode(whole.laws, mode.law.centre, mode.law.height, whole.log_target)
+            k = known_mode(whole.modes, mode.by_curvature.centre, mode.law.height, whole.log_target)
             if k is None:
                 k = len(whole.modes)
                 whole.modes.append(mode)
