@@ -170,6 +170,30 @@ def test_what_only_one_program_rounds_to_infinity_is_no_error() -> None:
         infinite.met(met, None, 4)
 
 
+def test_infinity_where_numbers_end_is_a_rejection() -> None:
+    """InverseGamma(3, 20) as -20/v - 4 log v, computed with v^2, which is 0 at v = 1e-178."""
+
+    def prior(x: jax.Array) -> jax.Array:
+        v = jnp.exp(x[0])
+        return 3.0 * jnp.log(1 / v) - 20.0 / v - jnp.log(v / (1 / v)) - x[0]
+
+    def spike(x: jax.Array) -> jax.Array:
+        """An infinite density at 700, in a mode far from the origin, whose tail is all that is seen from there."""
+        return jnp.where(x[0] > 700.0, jnp.inf, -0.5 * jnp.sum((x - 695.0) ** 2))
+
+    def watch(log_density: Any) -> Watch:
+        return Watch(NAN, lambda x: Place(x, np.asarray(jax.jit(log_density)(jnp.asarray(x)))[None]))
+
+    assert prior(jnp.array([-420.0])) == np.inf
+    met = Rejected(np.array([[FIELD**3]]), np.array([[-420.0]]))  # type: ignore[arg-type]
+    assert watch(prior).met(met, None, 4) == Rejections(0, 1, 4)
+    for infinite in (lambda x: -prior(x), lambda x: prior(x) + jnp.where(x[0] < -3.0, jnp.inf, 0.0)):
+        with pytest.raises(InfiniteDensity):
+            watch(infinite).met(met, None, 4)
+    with pytest.raises(InfiniteDensity):
+        watch(spike).met(Rejected(np.array([[FIELD**3]]), np.array([[701.0]])), None, 4)  # type: ignore[arg-type]
+
+
 @pytest.fixture(scope="module")
 def holey() -> pt.Fit:
     with pytest.MonkeyPatch.context() as patch:

@@ -23,6 +23,12 @@ log = logging.getLogger("pathtemp")
 MOST_ZEROS = 0.5
 """Share of points without density above which it is told."""
 
+DROP = 745.0
+"""Fall of a log density after which the density is zero to double precision."""
+
+TOWARDS = 1.0 - 2.0 ** -np.arange(16)
+"""Shares of the way from the origin to a point, ever closer to it."""
+
 FEWEST = 8
 """Trajectories, each of which met a gradient that is no number, after which there is no hope of any other."""
 
@@ -66,10 +72,13 @@ class Watch:
         The user's, whose names are in messages.
     place
         What a point of the program is.
+    held
+        Number of last coordinates of a point that are no place but a position on the path.
     """
 
     model: Model
     place: Callable[[FloatArray], Place]
+    held: int = 0
 
     def met(self, rejected: Rejected, lam: FloatArray | None, evaluations: int) -> Rejections:
         """Of so many evaluations.
@@ -83,10 +92,12 @@ class Watch:
         """
         found = kinds(rejected.code)
         if found.infinite.any():
-            at = self.place(_worst(rejected, found.infinite))
-            if np.any(at.values > HUGE):
+            point = _worst(rejected, found.infinite)
+            at = self.place(point)
+            if np.any(at.values > HUGE) and not self._overflows(point, at.values > HUGE):
                 raise InfiniteDensity(at.theta, np.append(-np.inf, at.values)[-2:], lam=at.lam)
-            # Log densities of -1e28 are rounded by 1e12, and what one program rounds to +inf another does not.
+            # Log densities of -1e28 are rounded by 1e12, and what one rounds to +inf another does not; and where
+            # a log density has fallen to -1e200, its parts overflow, some of them to +inf.
             found = found._replace(nan=found.nan + found.infinite)
         counts = Rejections(
             int(found.zero.sum()),
@@ -101,6 +112,13 @@ class Watch:
                 raise InputError(_nothing_moves(more.gradient_at))
             return counts + more
         return counts
+
+    def _overflows(self, point: FloatArray, infinite: np.ndarray) -> bool:
+        """Whether +inf is where numbers end: the density has long been zero on the way there from the origin."""
+        still = np.arange(len(point)) >= len(point) - self.held
+        on_the_way = np.array([self.place(np.where(still, point, share * point)).values for share in TOWARDS])
+        columns = [x[np.isfinite(x) & (x < HUGE)] for x in on_the_way.T[infinite]]
+        return all(len(x) > 0 and bool(x[-1] < x.max() - DROP) for x in columns)
 
     def _without_gradient(self, rejected: Rejected, count: IntArray, lam: FloatArray | None) -> Rejections:
         """Trajectories on which a gradient was no number; of another kind where the density there is none either."""

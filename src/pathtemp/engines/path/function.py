@@ -66,7 +66,11 @@ class FunctionEngine(PathEngine):
     def __init__(self, log_q: LogPath, args: tuple[Any, ...], plan: PathPlan, *, starts: FloatArray) -> None:
         target = TargetMarginal(MARGINALS[plan.target_marginal])
         self.model = _model(log_q, args, plan)
-        how: dict[str, Any] = {"settings": plan.settings, "seed": plan.seed, "watch": Watch(self.model, self._place)}
+        how: dict[str, Any] = {
+            "settings": plan.settings,
+            "seed": plan.seed,
+            "watch": Watch(self.model, self._place, held=1),
+        }
         chains = PathChains(FunctionPath(log_q), args, ends=(BASE_END, 1.0 - TARGET_START), target=target, **how)
         super().__init__(chains, dim=plan.dim, widen=False, pinned=PINNED)
         self._log_q, self._plan, self._starts = log_q, plan, starts
