@@ -127,6 +127,12 @@ class LadderEngine(Engine):
         settings = self._plan.settings
         return settings.chains * settings.draws * settings.moves * (settings.leapfrogs + 1) / 2
 
+    @property
+    def _densities(self) -> int:
+        """Density evaluations of an adaptation."""
+        settings = self._plan.settings
+        return settings.chains * settings.draws * (settings.moves + 1)
+
     def schedule(self, budget: float | None) -> Schedule:
         """All adaptations."""
         most = float("inf") if budget is None else budget
@@ -152,15 +158,13 @@ class LadderEngine(Engine):
         self.states, sampled = jax.device_get(self._program(*words, self.states, self._ladder, self.log_c))
         self.adaptations += 1
         drawn: LadderDraws = sampled
+        self.counts = self.counts + Counts(int(np.sum(drawn.gradients)), self._densities)
         return drawn
 
     def adapt(self, record: LadderDraws, number: int, *, last: bool) -> Line:
         """Estimate log z from this adaptation alone, and set c <- z."""
-        settings = self._plan.settings
-        densities = settings.chains * settings.draws * (settings.moves + 1)
-        self.counts = self.counts + Counts(int(np.sum(record.gradients)), densities)
         lam = np.asarray(self._ladder)[np.asarray(record.rung)]
-        self.rejected = self.rejected + watch_of(self._model).met(record.rejected, lam, densities)
+        self.rejected = self.rejected + watch_of(self._model).met(record.rejected, lam, self._densities)
         self.trace = _kept(record, self._ladder)
         self.estimates = _estimates(self.trace, self.log_c, self._ladder)
         curve = self._curve()

@@ -102,16 +102,16 @@ class PaperEngine(Engine):
     def round(self) -> Draws:
         """One adaptation of all chains."""
         key = round_key(jnp.uint32(seed_word(self._plan.seed)), jnp.uint32(len(self.traces)))
-        return self._adaptation(key, self.log_c)
+        drawn = self._adaptation(key, self.log_c)
+        self.traces.append(PaperTrace.of(drawn))
+        densities = self._plan.settings.chains * (3 * self._kept + STARTS)
+        self.counts = self.counts + Counts(int(drawn.gradients.sum()), densities)
+        return drawn
 
     def adapt(self, record: Draws, number: int, *, last: bool) -> Line:
         """Estimate log z, set c <- z."""
-        settings = self._plan.settings
-        trace = PaperTrace.of(record)
-        self.traces.append(trace)
-        steps = int(record.gradients.sum())
-        self.counts = self.counts + Counts(steps, settings.chains * (3 * self._kept + STARTS))
-        met = record.met
+        settings, trace = self._plan.settings, self.traces[-1]
+        met, steps = record.met, int(record.gradients.sum())
         self.rejected = self.rejected + self._watch.met(Rejected(met.code, met.point), np.asarray(met.lam), steps)
         self.curve = self._estimate(self.traces, self.log_c)
         self.khat = marginal_khat(trace, self.log_c, settings.grid).value

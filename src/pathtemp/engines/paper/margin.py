@@ -118,14 +118,14 @@ class PaperMarginEngine(Engine):
         drawn, met = jax.device_get(on_device)
         met_here = self._watch.met(Rejected(met.code, met.point), met.lam, int(drawn.gradients.sum()))
         self.rejected = self.rejected + met_here
+        self.rounds.append(drawn)
+        self.counts = self.counts + Counts(int(drawn.gradients.sum()), 0)
         return drawn
 
     def adapt(self, record: ChainDraws, number: int, *, last: bool) -> Line:
         """Estimate the marginal, and k-hat of its ratio to the one before."""
         settings, rounds = self._settings, self.rounds
-        old = self.smoothed(rounds) if rounds else (np.arange(2.0), np.zeros(2))
-        rounds.append(record)
-        self.counts = self.counts + Counts(int(record.gradients.sum()), 0)
+        old = self.smoothed(rounds[:-1]) if len(rounds) > 1 else (np.arange(2.0), np.zeros(2))
         grid, log_p = self.smoothed(rounds)
         at = np.asarray(record.lam).ravel()
         self.khat = khat(np.interp(at, grid, log_p) - np.interp(at, *old)).value
