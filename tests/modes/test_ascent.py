@@ -75,7 +75,7 @@ def test_units_that_are_known_make_it_quick() -> None:
     units = np.repeat(np.linalg.inv(root)[None], 32, axis=0)
     starts = np.random.default_rng(0).uniform(-2.0, 2.0, size=(32, 20))
     log_q = lambda x: -0.5 * jnp.sum((root @ (x - mean)) ** 2)  # noqa: E731
-    ends = ascend(log_q, starts, scale=np.ones(20), most_gradients=1e5, units=units)
+    ends = ascend(log_q, starts, scale=units, most_gradients=1e5)
     assert ends.arrived.all()
     assert ends.gradients <= 3 * LANES * CHUNK
 

@@ -218,14 +218,13 @@ class Search:
         """
         laws = [mode.law for mode in slopes]
         tops = np.stack([law.centre for law in laws])
-        units = np.stack([law.matrix for law in laws])
+        own = len(self.scale) <= WHITENED
         ends = ascend(
             self.path.log_target,
             tops,
-            scale=self.scale,
+            scale=np.stack([law.matrix for law in laws]) if own else self.scale,
             most_gradients=np.inf,
             most_steps=most_steps,
-            units=units,
             room=self.room,
         )
         self._spend(ends.gradients)
