@@ -11,7 +11,7 @@ from synthetic import nothing_to_tell
 
 from pathtemp.engines.path.chains import PathChains
 from pathtemp.engines.path.estimates import Curves, groups_of, path_sampled
-from pathtemp.engines.path.search import search
+from pathtemp.engines.path.search import bursts_for, search
 from pathtemp.engines.path.targets import TargetMarginal
 from pathtemp.engines.path.transport import Chart, flat_chart, refine, to_z
 from pathtemp.engines.path.weights import thinned
@@ -100,7 +100,7 @@ def test_intervals_are_widened_only_where_mass_is_left() -> None:
 def test_the_search_gives_up_chains_that_are_lost() -> None:
     starts = np.random.default_rng(0).normal(size=(16, 3))
     starts[0] = 1e4
-    found = search(lambda x: -0.5 * jnp.sum(x**2), starts, gradients=6000, seed=0)
+    found = search(lambda x: -0.5 * jnp.sum(x**2), starts, bursts=bursts_for(6000, len(starts), 0.0), seed=0)
     assert np.abs(found.last).max() < 6.0
 
 

@@ -15,7 +15,7 @@ from pathtemp.engines.met import Place, Watch
 from pathtemp.engines.path.chains import CELLS, PathChains
 from pathtemp.engines.path.engine import Found, PathEngine
 from pathtemp.engines.path.plans import PathPlan
-from pathtemp.engines.path.search import search
+from pathtemp.engines.path.search import bursts_for, search
 from pathtemp.engines.path.targets import TargetMarginal
 from pathtemp.engines.path.transport import flat_chart, refine
 from pathtemp.engines.path.verdict import judge
@@ -88,8 +88,7 @@ class FunctionEngine(PathEngine):
         found = search(
             self._log_q,
             self._starts,
-            gradients=SEARCH_SHARE * host.schedule.planned,
-            price=self.price,
+            bursts=bursts_for(SEARCH_SHARE * host.schedule.planned, len(self._starts), self.price),
             seed=plan.seed,
             each=(lam,),
             shared=self.chains.args,

@@ -17,7 +17,7 @@ from pathtemp.engines.path.evidence import log_evidence
 from pathtemp.engines.path.margin_run import MarginRun, margin_fit
 from pathtemp.engines.path.plans import MarginPlan
 from pathtemp.engines.path.probe import mass_beyond, probes_of
-from pathtemp.engines.path.search import search
+from pathtemp.engines.path.search import bursts_for, search
 from pathtemp.engines.path.targets import TargetMarginal
 from pathtemp.engines.path.transport import flat_chart, refine
 from pathtemp.engines.path.verdict import judge
@@ -85,13 +85,13 @@ class MarginEngine(PathEngine):
 
     def search(self, host: Host) -> Found:
         """HMC on the target from the starts; the interval is what it saw, a little wider, where none is given."""
-        gradients = SEARCH_SHARE * host.schedule.planned
+        bursts = bursts_for(SEARCH_SHARE * host.schedule.planned, len(self._starts), self.price)
         of_target = Watch(self._model, partial(target_at, self._model))
 
         def note(rejected: Rejected, evaluations: int) -> None:
             self.chains.rejected = self.chains.rejected + of_target.met(rejected, None, evaluations)
 
-        how: dict[str, Any] = {"gradients": gradients, "price": self.price, "seed": self.chains.seed, "note": note}
+        how: dict[str, Any] = {"bursts": bursts, "seed": self.chains.seed, "note": note}
         found = search(self._model.log_target, self._starts, **how)
         flat = np.concatenate([found.draws.reshape(-1, self._model.dim), found.last])
         theta, lam, gradient = _split(self._margin, flat)
