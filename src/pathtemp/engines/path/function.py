@@ -17,7 +17,7 @@ from pathtemp.engines.path.engine import Found, PathEngine
 from pathtemp.engines.path.plans import PathPlan
 from pathtemp.engines.path.search import bursts_for, search
 from pathtemp.engines.path.targets import TargetMarginal
-from pathtemp.engines.path.transport import flat_chart, refine
+from pathtemp.engines.path.transport import flat_transport, refine
 from pathtemp.engines.path.verdict import judge
 from pathtemp.engines.path.weights import thinned
 from pathtemp.engines.protocol import Host
@@ -98,10 +98,10 @@ class FunctionEngine(PathEngine):
         draws = found.draws.reshape(-1, plan.dim)
         at = np.tile(lam, len(found.draws))
         gradient = in_blocks(_gradient, (self._log_q,), self.chains.args, (draws, at))[0]
-        chart = flat_chart(plan.interval, draws)
+        learned = flat_transport(plan.interval, draws)
         for radius in RADII:
-            chart = refine(chart, at, draws, gradient, radius=radius)
-        return Found(chart, found.last, lam, found.counts + Counts(len(draws), 0))
+            learned = refine(learned, at, draws, gradient, radius=radius)
+        return Found(learned, found.last, lam, found.counts + Counts(len(draws), 0))
 
     def _check_starts(self, lam: FloatArray) -> None:
         """Raise where log q is +inf at a start, or has no density at any."""

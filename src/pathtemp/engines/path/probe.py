@@ -42,7 +42,7 @@ def mass_beyond(chains: PathChains, log_z: FloatArray) -> tuple[float, float, Co
     worst, where, counts = -np.inf, chains.low, Counts()
     for start, at_edge, edge in ((chains.low - width, PLACES, log_z[0]), (chains.high, 0, log_z[-1])):
         lam = np.linspace(start, start + width, PLACES + 1)
-        transport = chains.chart.at(np.linspace(start, start + width, NODES)).transport()
+        transport = chains.learned.at(np.linspace(start, start + width, NODES)).transport()
         arguments = (transport, lam, np.linspace(0.0, 1.0, PLACES + 1), z, chains.args)
         on_device, rejected = compiled_once(_along, (chains.path,), arguments)[0](*arguments)
         log_q = np.asarray(on_device)
