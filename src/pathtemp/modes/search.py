@@ -11,7 +11,7 @@ from scipy.special import logsumexp
 from pathtemp._types import FloatArray, IntArray
 from pathtemp.io.persistent import persistent
 from pathtemp.model.evaluate import energies_of, values_of
-from pathtemp.modes.ascent import LEG, LONG, WHITENED, Ascents, BoolArray, ascend
+from pathtemp.modes.ascent import FIRST_STEPS, LONG, WHITENED, Ascents, BoolArray, ascend
 from pathtemp.modes.colder import colder
 from pathtemp.modes.core import EXCESS_DENSITIES, log_excess
 from pathtemp.modes.dedupe import near, nearest_mode
@@ -122,7 +122,7 @@ class Search:
         whether it is at a mode, or on the way to one. Then those that came near count too.
         """
         wide = len(self.scale) > WHITENED
-        most_steps = most_steps or (LONG if random and wide else LEG)
+        most_steps = most_steps or (LONG if random and wide else FIRST_STEPS)
         ends = ascend(
             self.path.log_target,
             theta,
