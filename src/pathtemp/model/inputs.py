@@ -15,7 +15,7 @@ from pathtemp.io.printable import printable
 from pathtemp.model.bases import Automatic
 from pathtemp.model.evaluate import BLOCK, energies_of, exact_draws, values_of
 from pathtemp.model.model import Model
-from pathtemp.model.price import timed_again, told_of_waiting
+from pathtemp.model.price import told_if_slow, told_of_waiting
 from pathtemp.model.traced import traced_shape
 from pathtemp.paths.geometric import GeometricPath
 from pathtemp.result.draws import draws_dataset
@@ -183,7 +183,7 @@ def _checked(model: Model, theta: FloatArray, path: GeometricPath) -> FloatArray
         )
     check_size("base", energies[:, 0])
     check_size("target", energies[:, 1])
-    again = timed_again("target", lambda: energies_of(path, theta[:BLOCK]))
+    again = told_if_slow("target", lambda: energies_of(path, theta[:BLOCK]))
     check_repeatable("target", energies[:BLOCK], again)
     # Names, dims and coords that do not fit are found now, not when the draws are there.
     draws_dataset(model, theta[None, np.flatnonzero(target_ok)[:1]])

@@ -21,7 +21,7 @@ from pathtemp.modes.parts import PARTS_DENSITIES, in_parts
 from pathtemp.modes.power import Power
 from pathtemp.modes.refine import REFINE_DENSITIES, log_student, refine
 from pathtemp.modes.scan import Scan
-from pathtemp.modes.unseen import missing_mass, most_unseen
+from pathtemp.modes.unseen import missing_mass, unseen_bound
 from pathtemp.paths.geometric import HUGE, GeometricPath
 from pathtemp.result.run import Counts
 from pathtemp.seeds import Stream, rng
@@ -351,7 +351,7 @@ class Search:
         """
         matters = self.shares() > NEGLIGIBLE_MASS
         counts = np.array([mode.from_base for mode in self.modes], int)[matters]
-        return most_unseen(np.concatenate([counts, np.ones(self.unlisted, int)]), self.base_starts)
+        return unseen_bound(np.concatenate([counts, np.ones(self.unlisted, int)]), self.base_starts)
 
     @property
     def missing(self) -> float:

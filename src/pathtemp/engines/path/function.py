@@ -28,7 +28,7 @@ from pathtemp.model.evaluate import BLOCK
 from pathtemp.model.inputs import check_repeatable
 from pathtemp.model.layout import Layout
 from pathtemp.model.model import Model
-from pathtemp.model.price import density_price, timed_again, told_of_waiting
+from pathtemp.model.price import density_price, told_if_slow, told_of_waiting
 from pathtemp.paths.function import FunctionPath, LogPath
 from pathtemp.paths.links import BASE_END, TARGET_START
 from pathtemp.result.curve import LogZ
@@ -107,7 +107,7 @@ class FunctionEngine(PathEngine):
         """Raise where log q is +inf at a start, or has no density at any."""
         with told_of_waiting("log_q"):
             values = self.chains.values(self._starts, lam)
-        again = timed_again("log_q", lambda: self.chains.values(self._starts, lam), count=len(lam))
+        again = told_if_slow("log_q", lambda: self.chains.values(self._starts, lam), count=len(lam))
         self.chains.counts = self.chains.counts + Counts(0, 2 * len(lam))
         check_repeatable("log_q", values, again)
         code = code_of(jnp.asarray(values)[:, None])[:, None]
