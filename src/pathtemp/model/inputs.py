@@ -19,7 +19,7 @@ from pathtemp.model.price import told_if_slow, told_of_waiting
 from pathtemp.model.traced import traced_shape
 from pathtemp.paths.geometric import GeometricPath
 from pathtemp.result.draws import draws_dataset
-from pathtemp.seeds import Draws, Stream, rng
+from pathtemp.seeds import Draws, Stream, probe_key, rng
 
 MOST_NAMES = 6
 """Names, and numbers under each, that a point is told with."""
@@ -102,7 +102,7 @@ def starts(model: Model, *, count: int, seed: int) -> FloatArray:
     """Where the chains start: exact draws of the base, or standard normals where it cannot be sampled."""
     if model.sample_base is None:
         return rng(Stream.STARTS, seed).normal(size=(count, model.dim))
-    shape = jax.eval_shape(model.sample_base, jax.random.key(0))
+    shape = jax.eval_shape(model.sample_base, probe_key())
     if shape.shape != (model.dim,):
         raise InputError(f"base: a draw has shape {shape.shape}; its density takes {model.dim} parameters")
     theta = exact_draws(model.sample_base, seed=seed, stream=Draws.STARTS, count=count)
