@@ -20,7 +20,7 @@ from pathtemp.io.persistent import storable
 from pathtemp.kernels import hmc
 from pathtemp.kernels.lam_given_theta import choose
 from pathtemp.kernels.rejected import Rejected, point_of, rejected_at, rejected_end, worse
-from pathtemp.kernels.triangular import TriangularTransport
+from pathtemp.kernels.transport import Transport
 from pathtemp.paths.function import FunctionPath
 from pathtemp.paths.geometric import as_energies
 from pathtemp.paths.links import fold, interpolate
@@ -58,7 +58,7 @@ class PathParameters:
     interval: Array
     ends: Array
     log_c: Array
-    transport: TriangularTransport
+    transport: Transport
     log_step: Array
     pinned: Array
     args: tuple[Any, ...]

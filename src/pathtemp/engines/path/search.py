@@ -20,7 +20,7 @@ from pathtemp.errors import InputError
 from pathtemp.kernels import hmc
 from pathtemp.kernels.compilation import compiled_once
 from pathtemp.kernels.rejected import Rejected, point_of, rejected_end
-from pathtemp.kernels.triangular import TriangularMap
+from pathtemp.kernels.transport import AffineMap
 from pathtemp.paths.geometric import as_energies
 from pathtemp.result.run import Counts
 from pathtemp.seeds import KeyStream, Stream, stream_key
@@ -145,7 +145,7 @@ def _burst(log_density: Callable[..., Array]) -> Callable[..., tuple[Any, ...]]:
     ) -> tuple[Any, ...]:
         # A stream of random numbers that no round uses.
         key = jax.random.fold_in(stream_key(seed, KeyStream.SEARCH), number)
-        chart = TriangularMap(location, log_spread, None)
+        chart = AffineMap(location, jnp.exp(log_spread))
 
         def move(
             key: Array, x: Array, log_p: Array, step: Array, steps: Array, constants: tuple[Any, ...]

@@ -19,7 +19,7 @@ from scipy.interpolate import CubicSpline, PchipInterpolator
 from pathtemp._types import Array, FloatArray, IntArray
 from pathtemp.engines.default.transport import median_spread
 from pathtemp.io.persistent import storable
-from pathtemp.kernels.triangular import TriangularTransport
+from pathtemp.kernels.transport import Transport, regressions
 from pathtemp.model.blocks import in_blocks
 
 NODES = 25
@@ -76,11 +76,11 @@ class NodalTransport:
         log_diagonal[beyond] += _trend(self.lam, self.log_diagonal, lam[beyond])
         return NodalTransport(lam, location, log_diagonal, lower)
 
-    def transport(self) -> TriangularTransport:
+    def transport(self) -> Transport:
         """The kernel's table, finer than the nodes, so that its slope follows the spline."""
         fine = self.at(np.linspace(self.lam[0], self.lam[-1], FINE * (len(self.lam) - 1) + 1))
         lower = None if fine.lower is None else jnp.asarray(fine.lower)
-        return TriangularTransport(jnp.asarray(fine.location), jnp.asarray(fine.log_diagonal), lower)
+        return regressions(jnp.asarray(fine.location), jnp.asarray(fine.log_diagonal), lower)
 
 
 def flat_transport(interval: tuple[float, float], theta: FloatArray) -> NodalTransport:
@@ -135,16 +135,14 @@ def refine(
     return NodalTransport(learned.lam, location, log_diagonal, lower)
 
 
-def to_z(
-    transport: TriangularTransport, s: FloatArray, theta: FloatArray, gradient: FloatArray
-) -> tuple[FloatArray, FloatArray]:
+def to_z(transport: Transport, s: FloatArray, theta: FloatArray, gradient: FloatArray) -> tuple[FloatArray, FloatArray]:
     """The z of draws (n, dim) at positions s, which may lie a little outside [0, 1], and the gradients in z."""
     z, g = in_blocks(_pull_back, (), transport, (s, theta, gradient))
     return z, g
 
 
-def _pull_back() -> Callable[[TriangularTransport, Array, Array, Array], tuple[Array, Array]]:
-    def one(transport: TriangularTransport, s: Array, theta: Array, gradient: Array) -> tuple[Array, Array]:
+def _pull_back() -> Callable[[Transport, Array, Array, Array], tuple[Array, Array]]:
+    def one(transport: Transport, s: Array, theta: Array, gradient: Array) -> tuple[Array, Array]:
         chart = transport.at(s)
         return chart.inverse(theta), chart.adjoint(gradient)
 
