@@ -16,6 +16,7 @@ from scipy.special import logsumexp
 from pathtemp._types import FloatArray
 from pathtemp.engines.default.anneal import (
     LOST,
+    Allowance,
     Level,
     MovesShape,
     anneal,
@@ -55,7 +56,7 @@ def energies_of(theta: FloatArray) -> FloatArray:
 
 def passed(rng: np.random.Generator, chosen: Moves, **options: Any) -> tuple[list[Level], Counts]:
     theta = rng.normal(size=(PARTICLES, 2))
-    settings = {"most_gradients": 1e9, "on_level": lambda _lam, _spent: None} | options
+    settings = {"allowed": Allowance(1e9), "on_level": lambda _lam, _spent: None} | options
     seed = int(rng.integers(2**31))
     return anneal(chosen, (theta, energies_of(theta)), full=True, ess=ESS, seed=seed, shape=SHAPE, **settings)
 
@@ -119,7 +120,7 @@ def test_moves_at_another_lam_would_be_seen() -> None:
 def test_the_budget_stops_it_short_of_the_target() -> None:
     seen: list[tuple[float, int]] = []
     rng = np.random.default_rng(3)
-    levels, spent = passed(rng, moves(), most_gradients=1.0, on_level=lambda lam, spent: seen.append((lam, spent)))
+    levels, spent = passed(rng, moves(), allowed=Allowance(1.0), on_level=lambda lam, spent: seen.append((lam, spent)))
     assert len(levels) == 2
     assert 0 < levels[-1].lam < 1
     assert seen == [(levels[-1].lam, spent.gradients)]
@@ -132,7 +133,7 @@ def test_particles_far_from_the_base_are_brought_to_it() -> None:
     rng = np.random.default_rng(4)
     theta = 5.0 + 0.1 * rng.normal(size=(PARTICLES, 2))
     new, energies, rhat, spent = equilibrate(
-        moves(), theta, energies_of(theta), full=True, seed=int(rng.integers(2**31)), shape=SHAPE
+        moves(), theta, energies_of(theta), full=True, seed=int(rng.integers(2**31)), shape=SHAPE, allowed=Allowance()
     )
     np.testing.assert_allclose(energies, energies_of(new), rtol=1e-9)
     assert_close(new.mean(axis=0), 0.0, 1.0 / np.sqrt(PARTICLES))

@@ -11,7 +11,7 @@ import pytest
 from tempered import PRICE, problem, unsampled_model
 
 import pathtemp as pt
-from pathtemp.engines.default.anneal import MovesShape, anneal, equilibrate
+from pathtemp.engines.default.anneal import Allowance, MovesShape, anneal, equilibrate
 from pathtemp.model import price as pricing
 from pathtemp.model.model import Model
 from pathtemp.model.price import density_price
@@ -143,14 +143,15 @@ def far_and_dear(seed: Any, number: Any, theta: Any, energies: Any, lam: Any, ch
 def test_the_annealing_pass_stops_before_its_limit(most: float) -> None:
     rng = np.random.default_rng(0)
     theta, energies = rng.normal(size=(32, 2)), rng.normal(scale=1e6, size=(32, 2))
-    how: dict[str, Any] = {"full": True, "seed": 0, "shape": CALL, "most_gradients": most}
+    how: dict[str, Any] = {"full": True, "seed": 0, "shape": CALL, "allowed": Allowance(most)}
     levels, spent = anneal(far_and_dear, (theta, energies), ess=0.5, on_level=lambda lam, n: None, **how)
     assert levels[-1].lam < 1.0
     at_base = equilibrate(far_and_dear, theta, energies, **how)[3]
     for counts in (spent, at_base):
         assert counts.gradients <= max(most, CALL.dearest(32))
         assert counts.gradients > most - CALL.dearest(32)
-    levels, spent = anneal(far_and_dear, (theta, energies), ess=0.5, on_level=lambda lam, n: None, price=1.0, **how)
+    how["allowed"] = Allowance(most, price=1.0)
+    levels, spent = anneal(far_and_dear, (theta, energies), ess=0.5, on_level=lambda lam, n: None, **how)
     assert spent.cost(1.0) <= max(most, CALL.dearest(32, 1.0))
 
 

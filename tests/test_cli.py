@@ -14,8 +14,8 @@ from tempered import BUDGET
 
 from pathtemp.api.resume import resume
 from pathtemp.cli import doctor, main
-from pathtemp.cli.again import say_what_is_ignored
 from pathtemp.cli.parser import make_parser
+from pathtemp.cli.resumed import say_what_is_ignored
 from pathtemp.engines.default.plan import TemperPlan
 from pathtemp.errors import InputError, MissingExtraError
 from pathtemp.frontends.stan import from_stan

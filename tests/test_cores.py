@@ -12,7 +12,7 @@ import xarray as xr
 
 import pathtemp as pt
 from pathtemp.api import cores
-from pathtemp.api.cores import at_most
+from pathtemp.api.cores import limited_to
 
 linux = pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this system has no sched_setaffinity")
 
@@ -35,7 +35,7 @@ def test_every_thread_keeps_to_one_core_and_gets_its_own_back() -> None:
     before, inside = threading.Thread(target=wait.wait), threading.Thread(target=wait.wait)
     before.start()
     try:
-        with at_most(1):
+        with limited_to(1):
             inside.start()
             assert {len(mask) for mask in masks()} == {1}
         assert os.sched_getaffinity(0) == whole
@@ -49,10 +49,10 @@ def test_every_thread_keeps_to_one_core_and_gets_its_own_back() -> None:
 @linux
 def test_cores_come_back_after_an_error_and_more_than_there_are_is_all() -> None:
     whole = os.sched_getaffinity(0)
-    with pytest.raises(ZeroDivisionError), at_most(1):
+    with pytest.raises(ZeroDivisionError), limited_to(1):
         raise ZeroDivisionError
     assert os.sched_getaffinity(0) == whole
-    with at_most(10_000):
+    with limited_to(10_000):
         assert os.sched_getaffinity(0) == whole
 
 
@@ -77,5 +77,5 @@ def test_a_run_keeps_to_its_cores_and_draws_the_same() -> None:
 
 def test_a_system_that_cannot_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
     monkeypatch.setattr(cores, "TASKS", tmp_path / "none")
-    with pytest.raises(pt.InputError, match=r"^cores: this system does not let"), at_most(2):
+    with pytest.raises(pt.InputError, match=r"^cores: this system does not let"), limited_to(2):
         pass

@@ -25,10 +25,10 @@ from pathtemp.kernels.rejected import (
     GRADIENT,
     ZERO,
     Rejected,
-    code_at_end,
     kinds,
     point_of,
     rejected_at,
+    rejected_end,
 )
 from pathtemp.kernels.rejected import NAN as NAN_CODE
 from pathtemp.model import inputs
@@ -282,11 +282,12 @@ def test_a_nan_gradient_is_told_from_a_density_that_is_none(value: float) -> Non
 
     momentum, step = jnp.array([2.0, 0.0]), jnp.asarray(1.0)
     end = hmc.propose(momentum, jnp.array([0.5, 0.0]), _AsItIs(), jax.grad(log_density), step, jnp.asarray(2))
-    assert int(code_at_end(log_density(end.theta)[None], end.theta)) == GRADIENT
-    np.testing.assert_allclose(end.no_gradient, [1.5, 0.0])
+    rejected = rejected_end(log_density(end.theta)[None], end.theta, end.no_gradient)
+    assert int(rejected.code) == GRADIENT
+    np.testing.assert_allclose(rejected.point, [1.5, 0.0])
     codes = np.array([[GRADIENT, 0]])
     watch = Watch(NAN, lambda x: Place(x, np.asarray(log_density(jnp.asarray(x)))[None]))
-    met = watch.met(Rejected(codes, end.no_gradient[None]), np.array([[0.5, 1.0]]), 2)  # type: ignore[arg-type]
+    met = watch.met(Rejected(codes, rejected.point[None]), np.array([[0.5, 1.0]]), 2)  # type: ignore[arg-type]
     kind = {0.0: met.gradient, float("-inf"): met.zero}.get(value, met.nan)
     assert (kind, met.total) == (1, 1)
     assert bool(met.gradient_at) == (value == 0.0)

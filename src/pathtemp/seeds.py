@@ -38,7 +38,7 @@ class Stream(IntEnum):
     THINNING = 8
     """Resampling of weighted draws."""
     PROBES = 9
-    """Points at which a model is tried out."""
+    """Points at which a model, or a program of one, is tried out."""
     TIES = 10
     """Order of what is equal."""
     SKETCH = 11
@@ -54,6 +54,10 @@ class KeyStream(IntEnum):
 
     ANNEAL = 2**31
     """Moves of the annealing pass."""
+    PREDICTIVE = 2**32 - 6
+    """New data at draws of a fit."""
+    PROBES = 2**32 - 5
+    """Draws by which a base is tried out, whatever the user's seed."""
     EXPLORE = 2**32 - 4
     """Moves of the exploration of a target that came without a base."""
     BRIDGE = 2**32 - 3
@@ -118,3 +122,17 @@ def round_key(word: Array, number: Array) -> Key:
 def stream_key(word: Array, stream: KeyStream) -> Key:
     """The key of a stream, traceable by JAX."""
     return jax.random.fold_in(jax.random.key(word), jnp.uint32(int(stream)))
+
+
+def probe_key(number: int = 0) -> Key:
+    """One of the keys by which a base is tried out: the same in every run, so that a model is judged alike.
+
+    >>> bool(jnp.all(jax.random.key_data(probe_key(1)) == jax.random.key_data(probe_key(2))))
+    False
+    """
+    return jax.random.fold_in(stream_key(jnp.uint32(0), KeyStream.PROBES), number)
+
+
+def data_rng(seed: int | list[int]) -> np.random.Generator:
+    """The generator of made data: those of a test problem belong to the problem, and to no run."""
+    return np.random.default_rng(seed)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from copy import deepcopy
 from typing import Any
@@ -227,6 +228,33 @@ def test_a_run_until_done_ends_when_everything_is_there() -> None:
     engine = Counting(complete_after=2)
     run(engine, Schedule(most=1e6, adapt_most=1e6, until_done=True))
     assert engine.done.count("keep") == 2
+
+
+def lines_run(call: Callable[[], object]) -> int:
+    """Lines of the driver that a call runs."""
+    count, traced = 0, sys.gettrace()
+
+    def trace(frame: Any, event: str, _: Any) -> Any:
+        nonlocal count
+        count += frame.f_code.co_filename == driver.__file__
+        return trace
+
+    sys.settrace(trace)
+    try:
+        call()
+    finally:
+        sys.settrace(traced)
+    return count
+
+
+def test_a_record_costs_the_same_in_any_round() -> None:
+    """But where the curves that are kept become fewer, every 64 * 2^k records."""
+    engine = Counting()
+    made = Driver(engine, engine.schedule(1_000), model=odd_model(), progress=Silent())
+    work = [lines_run(lambda: made.note(Line("sample", curve(1.0)))) for _ in range(500)]
+    # One line more drops the curve of the record before.
+    assert max(work[390:410]) <= max(work[5:15]) + 1
+    assert [place for place, record in enumerate(made.history) if record.curve is not None] == [*range(0, 499, 8), 499]
 
 
 def test_any_round_can_be_gone_on_from() -> None:

@@ -25,7 +25,7 @@ for ask in (lambda: pt.from_pymc(None), lambda: pt.from_numpyro(lambda: None), b
     except pt.MissingExtraError as error:
         print(error)
 from pathtemp.io.persistent import missing_extra, storable_classes
-import pathtemp.cli.again, pathtemp.api.resume  # the command line and pt.resume
+import pathtemp.cli.resumed, pathtemp.api.resume  # the command line and pt.resume
 print("TemperPlan" in storable_classes(), missing_extra())
 """
 

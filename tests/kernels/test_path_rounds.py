@@ -14,7 +14,7 @@ from stationary import ACCEPTED, QUICK, REFUSED, Plant, uniforms_p_value, with_b
 
 from pathtemp.kernels import hmc, path_rounds
 from pathtemp.kernels.path_rounds import PathParameters, PathRecord, PathShape, PathState, make_round
-from pathtemp.kernels.triangular import TriangularMap, TriangularTransport
+from pathtemp.kernels.transport import AffineMap, regressions
 from pathtemp.paths.function import FunctionPath
 from pathtemp.testing.calibration import assert_close
 
@@ -41,7 +41,7 @@ def parameters(ends: tuple[float, float], *, transport_error: float) -> PathPara
         jnp.asarray([LOW, HIGH]),
         jnp.asarray(ends),
         jnp.linspace(LOW, HIGH, NODES),  # log c = log z = lam
-        TriangularTransport(jnp.asarray(location), jnp.asarray(log_diagonal), jnp.asarray(lower)),
+        regressions(jnp.asarray(location), jnp.asarray(log_diagonal), jnp.asarray(lower)),
         jnp.full(3, jnp.log(0.8)),
         jnp.asarray(False),
         (),
@@ -99,8 +99,8 @@ def test_the_joint_law_is_unchanged(after: tuple[PathParameters, PathState, Path
 
 
 def no_jacobian(patch: pytest.MonkeyPatch, on: jax.Array) -> None:
-    right = TriangularMap.log_det
-    patch.setattr(TriangularMap, "log_det", lambda self: jnp.where(on, 0.0, right(self)))
+    right = AffineMap.log_det
+    patch.setattr(AffineMap, "log_det", lambda self: jnp.where(on, 0.0, right(self)))
 
 
 def wrong_sign_of_log_c(patch: pytest.MonkeyPatch, on: jax.Array) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from stationary import rough_transport
 
-from pathtemp.kernels.transport import AffineMap, Transport, identity
+from pathtemp.kernels.transport import AffineMap, Transport, identity, regressions
 
 DIM, POSITIONS = 4, 5
 Z = jnp.array([0.7, -1.2, 0.1, 2.0])
@@ -17,17 +17,35 @@ THETA = jnp.array([-0.4, 0.9, 1.7, -2.2])
 
 def dense(chart: AffineMap) -> np.ndarray:
     """F as a matrix, from its parts."""
+    r = np.eye(len(chart.location))
     if chart.factor is not None:
         r = np.asarray(chart.factor)
-    else:
+    elif chart.basis is not None:
         basis, gain = np.asarray(chart.basis), np.asarray(chart.gain)
-        r = np.eye(len(basis)) + basis @ np.diag(gain) @ basis.T
-    return np.diag(chart.scale) @ r
+        r = r + basis @ np.diag(gain) @ basis.T
+    inner = np.ones(len(r)) if chart.inner is None else np.asarray(chart.inner)
+    return np.diag(chart.scale) @ r @ np.diag(inner)
 
 
-@pytest.fixture(params=[True, False], ids=["full", "low rank"])
+def rough_regressions(*, full: bool) -> Transport:
+    """One of a path of another kind: unit lower triangular, or diagonal."""
+    rng = np.random.default_rng(1)
+    lower = np.eye(DIM) + np.tril(rng.normal(size=(POSITIONS, DIM, DIM)), -1)
+    location, log_diagonal = (jnp.asarray(rng.normal(size=(POSITIONS, DIM))) for _ in range(2))
+    return regressions(location, log_diagonal, jnp.asarray(lower) if full else None)
+
+
+MAKE = {
+    "full": lambda: rough_transport(DIM, full=True, positions=POSITIONS),
+    "low rank": lambda: rough_transport(DIM, full=False, positions=POSITIONS),
+    "regressions": lambda: rough_regressions(full=True),
+    "diagonal": lambda: rough_regressions(full=False),
+}
+
+
+@pytest.fixture(params=MAKE)
 def transport(request: pytest.FixtureRequest) -> Transport:
-    return rough_transport(DIM, full=request.param, positions=POSITIONS)
+    return MAKE[request.param]()
 
 
 @pytest.mark.parametrize("s", [0.0, 0.13, 0.25, 0.8, 1.0])
@@ -78,8 +96,12 @@ def test_tables_are_met_at_their_positions(transport: Transport) -> None:
         chart = transport.at(jnp.asarray(b / (POSITIONS - 1)))
         np.testing.assert_allclose(chart.location, transport.location[b], rtol=1e-12)
         np.testing.assert_allclose(chart.scale, np.exp(transport.log_scale[b]), rtol=1e-12)
-        table, part = (transport.factor, chart.factor) if transport.factor is not None else (transport.gain, chart.gain)
-        np.testing.assert_allclose(part, table[b], rtol=1e-12)
+        log_inner = None if chart.inner is None else np.log(chart.inner)
+        tables = (transport.factor, transport.gain, transport.log_inner)
+        for table, part in zip(tables, (chart.factor, chart.gain, log_inner), strict=True):
+            assert (table is None) == (part is None)
+            if table is not None:
+                np.testing.assert_allclose(part, table[b], rtol=1e-12)
 
 
 def test_map_of_a_batch_of_positions_is_that_of_each(transport: Transport) -> None:

@@ -117,7 +117,7 @@ def test_a_slow_density_is_told_with_what_a_run_would_take(
 ) -> None:
     monkeypatch.setattr(price.time, "perf_counter", iter([0.0, 64.0, 0.0, 0.5]).__next__)
     for count in (64, 2):  # a second each; a quarter of a second each, of which little need be the density's
-        price.timed_again("target", lambda: np.zeros(3), count=count)
+        price.told_if_slow("target", lambda: np.zeros(3), count=count)
     assert [record.getMessage() for record in caplog.records] == [price.slow_words("target", 1.0)]
     assert "about 1 seconds" in caplog.text
     assert "2.8 hours" in caplog.text

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from pathtemp.modes.ascent import CHUNK, LANES, LEG, ascend
+from pathtemp.modes.ascent import CHUNK, FIRST_STEPS, LANES, ascend
 from pathtemp.modes.dedupe import nearest_mode
 from pathtemp.modes.local import Local, from_covariance, local_law
 from pathtemp.testing.calibration import assert_rate
@@ -52,7 +52,7 @@ def collinear(dim: int) -> tuple[np.ndarray, np.ndarray]:
     return rng.normal(size=dim), 10.0 ** np.linspace(-2.0, 3.0, dim)[:, None] * turn.T
 
 
-def test_more_steps_and_own_units_climb_what_one_leg_does_not() -> None:
+def test_more_steps_and_own_units_climb_what_the_first_steps_do_not() -> None:
     mean, root = collinear(20)
 
     def log_q(x):
@@ -60,12 +60,12 @@ def test_more_steps_and_own_units_climb_what_one_leg_does_not() -> None:
 
     starts = np.random.default_rng(0).uniform(-2.0, 2.0, size=(32, 20))
     short = ascend(log_q, starts, scale=np.ones(20), most_gradients=1e5)
-    long = ascend(log_q, starts, scale=np.ones(20), most_gradients=1e5, most_steps=4 * LEG)
+    long = ascend(log_q, starts, scale=np.ones(20), most_gradients=1e5, most_steps=4 * FIRST_STEPS)
     assert not short.arrived.any()
-    assert short.gradients == LANES * LEG
+    assert short.gradients == LANES * FIRST_STEPS
     assert long.arrived.all()
     # Some steps more in units of the curvature, which took a gradient a dimension, are enough.
-    assert long.gradients <= LANES * (LEG + 20 + LEG)
+    assert long.gradients <= LANES * (FIRST_STEPS + 20 + FIRST_STEPS)
     assert np.all(np.abs((long.theta - mean) @ root.T) < 0.01)
     assert set(long.unit) == set(range(32))
 
@@ -75,7 +75,7 @@ def test_units_that_are_known_make_it_quick() -> None:
     units = np.repeat(np.linalg.inv(root)[None], 32, axis=0)
     starts = np.random.default_rng(0).uniform(-2.0, 2.0, size=(32, 20))
     log_q = lambda x: -0.5 * jnp.sum((root @ (x - mean)) ** 2)  # noqa: E731
-    ends = ascend(log_q, starts, scale=np.ones(20), most_gradients=1e5, units=units)
+    ends = ascend(log_q, starts, scale=units, most_gradients=1e5)
     assert ends.arrived.all()
     assert ends.gradients <= 3 * LANES * CHUNK
 

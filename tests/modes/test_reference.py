@@ -17,17 +17,17 @@ from scipy import stats
 from pathtemp import testing
 from pathtemp.errors import InputError
 from pathtemp.io.codec import decode, encode
-from pathtemp.io.found_base import cover_of, with_kept_cover
+from pathtemp.io.found_base import kept_base, with_kept_base
 from pathtemp.kernels import compilation
 from pathtemp.model.bases import Automatic, ProperPart
 from pathtemp.model.evaluate import energies_of, exact_draws
 from pathtemp.model.layout import Layout
 from pathtemp.model.model import Model
-from pathtemp.modes.cover import CoverSampler, cover_of_law, marginal
 from pathtemp.modes.explore import falls_off
 from pathtemp.modes.local import from_covariance
 from pathtemp.modes.mixture_base import mixture_base
-from pathtemp.modes.reference import Reference, reference, with_cover
+from pathtemp.modes.reference import Reference, reference, with_found_base
+from pathtemp.modes.student_base import StudentSampler, marginal, student_of_law
 from pathtemp.paths.geometric import GeometricPath
 from pathtemp.testing.calibration import FALSE_ALARM
 
@@ -41,9 +41,9 @@ def found(log_target: Callable[[Any], Any], dim: int, *, seed: int) -> Reference
 
 
 def width(made: Reference) -> np.ndarray:
-    """Standard deviations of the normal that the cover is a Student-t of."""
-    cover = made.cover
-    return np.asarray(cover.scale * jnp.sqrt(1.0 + cover.basis**2 @ ((1.0 + cover.gain) ** 2 - 1.0)))
+    """Standard deviations of the normal that the base is a Student-t of."""
+    student = made.student
+    return np.asarray(student.scale * jnp.sqrt(1.0 + student.basis**2 @ ((1.0 + student.gain) ** 2 - 1.0)))
 
 
 @jax.tree_util.register_dataclass
@@ -98,7 +98,7 @@ def test_linear_regressions_are_accepted_as_they_are(make: Callable[[], Regressi
     for seed in SEEDS:
         made = found(model, 9, seed=seed)
         wide = width(made)[:-1] / sd
-        assert np.all(np.abs(np.asarray(made.cover.centre)[:-1] - mean) < sd)
+        assert np.all(np.abs(np.asarray(made.student.centre)[:-1] - mean) < sd)
         assert np.all((wide > 1.0) & (wide < 3.0))
 
 
@@ -147,7 +147,7 @@ def on_plane(name: str) -> Callable[[Any], Any]:
 def test_a_far_flat_tail_does_not_widen_the_base() -> None:
     for seed in SEEDS:
         made = found(on_plane("bump of no mass"), 2, seed=seed)
-        assert np.all(np.abs(made.cover.centre) < 0.5)
+        assert np.all(np.abs(made.student.centre) < 0.5)
         assert np.all(width(made) < 3.0)
 
 
@@ -161,14 +161,14 @@ def test_a_far_mode_of_some_mass_is_covered() -> None:
 def test_the_base_falls_no_faster_than_a_heavy_tailed_target(name: str, df: float) -> None:
     for seed in SEEDS:
         made = found(on_plane(name), 2, seed=seed)
-        assert abs(float(made.cover.df) - df) < 0.2
-        assert width(made)[0] * stats.t.isf(1e-3, float(made.cover.df)) > stats.t.isf(1e-3, df)
+        assert abs(float(made.student.df) - df) < 0.2
+        assert width(made)[0] * stats.t.isf(1e-3, float(made.student.df)) > stats.t.isf(1e-3, df)
 
 
 def test_the_base_of_a_normal_is_light_and_not_wide() -> None:
     for seed in SEEDS:
         made = found(on_plane("normal"), 2, seed=seed)
-        assert float(made.cover.df) == 30.0
+        assert float(made.student.df) == 30.0
         assert np.all((width(made) > 3.0) & (width(made) < 7.5))
         assert made.counts.gradients < 2000
 
@@ -197,7 +197,7 @@ def test_funnels_get_a_base_with_a_warning(name: str) -> None:
         with pytest.warns(UserWarning, match="short exploration"):
             made = reference(log_q, dim, seed=seed)
         # The exploration is rough: half its 32 chains would have to be astray for these bounds to fail.
-        assert abs(float(made.cover.centre[0]) - mean) < 2.0 * sd
+        assert abs(float(made.student.centre[0]) - mean) < 2.0 * sd
         assert 0.5 * sd < width(made)[0] < 6.0 * sd
         assert np.all(width(made) > 0.05)
 
@@ -222,10 +222,10 @@ def test_a_target_that_ends_before_the_far_points_falls_off_without_a_warning() 
 
 def test_the_cover_is_normalised_and_its_draws_are_exact() -> None:
     law = from_covariance(np.array([1.0, -2.0]), np.array([[4.0, 1.8], [1.8, 1.0]]), 0.0)
-    cover = cover_of_law(law, wider=1.5, df=7.0)
+    student = student_of_law(law, wider=1.5, df=7.0)
     exact = stats.multivariate_t([1.0, -2.0], 2.25 * np.array([[4.0, 1.8], [1.8, 1.0]]), df=7.0)
-    draws = exact_draws(CoverSampler(cover), seed=3, stream=1, count=4096)
-    log_density = energies_of(GeometricPath(cover, cover), draws)[:, 0]
+    draws = exact_draws(StudentSampler(student), seed=3, stream=1, count=4096)
+    log_density = energies_of(GeometricPath(student, student), draws)[:, 0]
     np.testing.assert_allclose(log_density, exact.logpdf(draws), rtol=1e-9)
     z = np.linalg.solve(np.linalg.cholesky(exact.shape), (draws - exact.loc).T)
     assert stats.kstest(z[0], stats.t(7.0).cdf).pvalue > FALSE_ALARM
@@ -235,13 +235,13 @@ def test_the_cover_is_normalised_and_its_draws_are_exact() -> None:
 def test_a_checkpoint_keeps_the_base_that_was_found() -> None:
     bare = Model(Automatic(), lambda x: -jnp.sum(x**2), Layout({"x": (2,)}))
     law = from_covariance(np.array([1.0, -2.0]), np.array([[4.0, 1.8], [1.8, 1.0]]), 0.0)
-    cover = cover_of_law(law, wider=1.5, df=7.0)
-    again = with_kept_cover(bare, decode(*encode(cover_of(with_cover(bare, cover)))))
+    student = student_of_law(law, wider=1.5, df=7.0)
+    again = with_kept_base(bare, decode(*encode(kept_base(with_found_base(bare, student)))))
     x = jnp.array([0.3, 0.7])
-    assert float(again.log_base(x)) == float(cover(x))
+    assert float(again.log_base(x)) == float(student(x))
     key = jax.random.key(1)
     assert again.sample_base is not None
-    np.testing.assert_array_equal(again.sample_base(key), CoverSampler(cover)(key))
+    np.testing.assert_array_equal(again.sample_base(key), StudentSampler(student)(key))
 
 
 def test_another_cover_compiles_nothing() -> None:
@@ -249,10 +249,10 @@ def test_another_cover_compiles_nothing() -> None:
         return -jnp.sum(x**2)
 
     def use(covariance: np.ndarray, df: float) -> None:
-        cover = cover_of_law(from_covariance(np.zeros(2), covariance, 0.0), wider=1.5, df=df)
-        sample = CoverSampler(cover)
-        mixture, draw = mixture_base([from_covariance(np.ones(2), np.eye(2), 0.0)], np.ones(1), cover, sample)
-        for base, sampler in ((cover, sample), (mixture, draw)):
+        student = student_of_law(from_covariance(np.zeros(2), covariance, 0.0), wider=1.5, df=df)
+        sample = StudentSampler(student)
+        mixture, draw = mixture_base([from_covariance(np.ones(2), np.eye(2), 0.0)], np.ones(1), student, sample)
+        for base, sampler in ((student, sample), (mixture, draw)):
             energies_of(GeometricPath(base, log_q), exact_draws(sampler, seed=0, stream=1, count=8))
 
     use(np.eye(2), 30.0)
@@ -273,12 +273,12 @@ def test_what_is_proper_of_a_prior_is_kept_and_the_rest_is_covered() -> None:
     part = ProperPart(log_half_known, draw_half_known, (0, 2), ("x",))
     bare = Model(Automatic(part), lambda x: -0.5 * jnp.sum((x - 3.0) ** 2), Layout({"x": (3,)}))
     law = from_covariance(np.array([3.0, 3.0, 4.0]), np.array([[1.0, 0.2, 0.8], [0.2, 1.0, 0.3], [0.8, 0.3, 2.0]]), 0.0)
-    whole = with_cover(bare, marginal(cover_of_law(law, wider=1.5, df=4.0), part.rest))
+    whole = with_found_base(bare, marginal(student_of_law(law, wider=1.5, df=4.0), part.rest))
     x = np.array([2.0, -1.0, 5.0])
     rest = stats.multivariate_t(law.centre[[0, 2]], 1.5**2 * np.array([[1.0, 0.8], [0.8, 2.0]]), df=4.0)
     exact = rest.logpdf(x[[0, 2]]) + stats.norm.logpdf(x[1], 1.0, 2.0)
     assert float(whole.log_base(x)) == pytest.approx(exact, rel=1e-12)
-    again = with_kept_cover(bare, decode(*encode(cover_of(whole))))
+    again = with_kept_base(bare, decode(*encode(kept_base(whole))))
     assert float(again.log_base(x)) == float(whole.log_base(x))
     assert whole.sample_base is not None
     draws = np.asarray(jax.vmap(whole.sample_base)(jax.random.split(jax.random.key(3), 4000)))

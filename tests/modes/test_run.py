@@ -140,7 +140,7 @@ def late(place: Path) -> pt.Fit:
     """A run whose search knows the broad mode alone, and which looks at its draws only at the end."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(modes_stage, "find_modes", start_at_the_broad_mode)
-        patch.setattr(modes_stage, "LOOK_AT", ())
+        patch.setattr(modes_stage, "SEARCHED_AFTER", ())
         return pt.temper(near().model, budget=90_000, chains=32, seed=1, progress=False, checkpoint=place)
 
 
@@ -182,7 +182,7 @@ def test_a_look_is_made_once_for_the_rounds_there_are(late: pt.Fit, monkeypatch:
     engine = late.continuation.engine
     assert isinstance(engine, TemperEngine)
     looked: list[float] = []
-    monkeypatch.setattr(modes_stage.ModeSearch, "_look", lambda self, theta, room, *_: looked.append(room) or [])
+    monkeypatch.setattr(modes_stage.ModeSearch, "_late_search", lambda self, theta, room, *_: looked.append(room) or [])
     assert not engine.finish(late.continuation, 1e6)
     assert looked == []
 
@@ -205,7 +205,7 @@ def test_without_a_budget_a_run_begins_again_with_it(
     starts_from_the_modes: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(modes_stage, "find_modes", start_at_the_broad_mode)
-    monkeypatch.setattr(modes_stage, "LOOK_AT", ())
+    monkeypatch.setattr(modes_stage, "SEARCHED_AFTER", ())
     if not starts_from_the_modes:
         monkeypatch.setattr(modes_stage.choose, "why_not", lambda *_: "as the test wants it")
     found = pt.temper(near().model, chains=32, seed=1, progress=False)

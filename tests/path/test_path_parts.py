@@ -1,4 +1,4 @@
-"""The parts of the engine along a path, on exact laws: the chart, the curves, the interval, the search."""
+"""The parts of the engine along a path, on exact laws: the transport, the curves, the interval, the search."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from synthetic import nothing_to_tell
 
 from pathtemp.engines.path.chains import PathChains
 from pathtemp.engines.path.estimates import Curves, groups_of, path_sampled
-from pathtemp.engines.path.search import search
+from pathtemp.engines.path.search import bursts_for, search
 from pathtemp.engines.path.targets import TargetMarginal
-from pathtemp.engines.path.transport import Chart, flat_chart, refine, to_z
+from pathtemp.engines.path.transport import NodalTransport, flat_transport, refine, to_z
 from pathtemp.engines.path.weights import thinned
 from pathtemp.engines.path.widen import edge_noise, tail_masses, wanted_interval
 from pathtemp.paths.function import FunctionPath
@@ -33,17 +33,17 @@ def funnel_draws(count: int, dim: int, low: float, high: float) -> tuple[np.ndar
     return lam, np.column_stack([theta, mu]), gradient
 
 
-def fitted(lam: np.ndarray, theta: np.ndarray, gradient: np.ndarray, interval: tuple[float, float]) -> Chart:
-    chart = flat_chart(interval, theta)
+def fitted(lam: np.ndarray, theta: np.ndarray, gradient: np.ndarray, interval: tuple[float, float]) -> NodalTransport:
+    learned = flat_transport(interval, theta)
     for radius in (8.0, 4.0, 2.0, 2.0, 2.0):
-        chart = refine(chart, lam, theta, gradient, radius=radius)
-    return chart
+        learned = refine(learned, lam, theta, gradient, radius=radius)
+    return learned
 
 
 def test_the_chart_of_a_funnel_is_exact_from_few_draws() -> None:
     lam, theta, gradient = funnel_draws(1000, 5, -6.0, 2.0)
-    chart = fitted(lam, theta, gradient, (-6.0, 2.0))
-    z, g = to_z(chart.transport(), (lam + 6.0) / 8.0, theta, gradient)
+    learned = fitted(lam, theta, gradient, (-6.0, 2.0))
+    z, g = to_z(learned.transport(), (lam + 6.0) / 8.0, theta, gradient)
     # Of a standard normal the gradient is -z, draw by draw; moments of 1000 draws alone would not show that.
     assert np.std(z + g) < 0.15
     # Of 5000 numbers with mean square 1: the standard error is .01.
@@ -52,9 +52,9 @@ def test_the_chart_of_a_funnel_is_exact_from_few_draws() -> None:
 
 def test_unseen_nodes_follow_the_trend_of_the_scales() -> None:
     lam, theta, gradient = funnel_draws(2000, 4, -2.0, 2.0)
-    chart = fitted(lam, theta, gradient, (-4.0, 2.0))
+    learned = fitted(lam, theta, gradient, (-4.0, 2.0))
     # The coordinates after the first have scale exp(lam) times a constant in the neck.
-    slope = np.diff(chart.log_diagonal[:, 1:-1], axis=0) / np.diff(chart.lam)[:, None]
+    slope = np.diff(learned.log_diagonal[:, 1:-1], axis=0) / np.diff(learned.lam)[:, None]
     assert np.abs(slope[0] - 1.0).max() < 0.15
 
 
@@ -100,7 +100,7 @@ def test_intervals_are_widened_only_where_mass_is_left() -> None:
 def test_the_search_gives_up_chains_that_are_lost() -> None:
     starts = np.random.default_rng(0).normal(size=(16, 3))
     starts[0] = 1e4
-    found = search(lambda x: -0.5 * jnp.sum(x**2), starts, gradients=6000, seed=0)
+    found = search(lambda x: -0.5 * jnp.sum(x**2), starts, bursts=bursts_for(6000, len(starts), 0.0), seed=0)
     assert np.abs(found.last).max() < 6.0
 
 
@@ -136,13 +136,13 @@ def small_chains() -> PathChains:
     def log_q(theta: jnp.ndarray, lam: jnp.ndarray) -> jnp.ndarray:
         return -0.5 * jnp.sum((theta * jnp.exp(-lam)) ** 2) - 2.0 * lam
 
-    chart = flat_chart((0.0, 1.0), np.random.default_rng(0).normal(size=(100, 2)))
-    chart = replace(chart, location=np.zeros((25, 2)), log_diagonal=np.tile(chart.lam[:, None], (1, 2)))
+    learned = flat_transport((0.0, 1.0), np.random.default_rng(0).normal(size=(100, 2)))
+    learned = replace(learned, location=np.zeros((25, 2)), log_diagonal=np.tile(learned.lam[:, None], (1, 2)))
     settings = Settings(chains=8, iterations=16)
     target = TargetMarginal("uniform")
     how = {"target": target, "settings": settings, "seed": 0, "watch": nothing_to_tell()}
     chains = PathChains(FunctionPath(log_q), (), ends=(0.0, 0.0), **how)
-    chains.begin(chart, np.zeros((8, 2)), np.full(8, 0.5))
+    chains.begin(learned, np.zeros((8, 2)), np.full(8, 0.5))
     chains.compile()
     return chains
 

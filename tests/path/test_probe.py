@@ -16,7 +16,7 @@ from pathtemp.engines.path.chains import CELLS, PathChains
 from pathtemp.engines.path.evidence import _reference_ratios
 from pathtemp.engines.path.probe import PLACES, mass_beyond
 from pathtemp.engines.path.targets import TargetMarginal
-from pathtemp.engines.path.transport import flat_chart
+from pathtemp.engines.path.transport import flat_transport
 from pathtemp.errors import InfiniteDensity
 from pathtemp.paths.function import FunctionPath
 from pathtemp.result.run import Counts
@@ -46,16 +46,16 @@ def path() -> FunctionPath:
 def chains(share: float, place: float, edge: float = np.inf) -> PathChains:
     """Chains on their exact transport, at draws of theta given lam spread over the interval."""
     rng = np.random.default_rng(0)
-    chart = flat_chart(INTERVAL, rng.normal(size=(100, 2)))
-    exact = np.tile(0.5 * chart.lam[:, None], (1, 2))
-    chart = replace(chart, location=np.zeros_like(exact), log_diagonal=exact)
+    learned = flat_transport(INTERVAL, rng.normal(size=(100, 2)))
+    exact = np.tile(0.5 * learned.lam[:, None], (1, 2))
+    learned = replace(learned, location=np.zeros_like(exact), log_diagonal=exact)
     lam = rng.uniform(*INTERVAL, CHAINS)
     theta = np.exp(0.5 * lam)[:, None] * rng.normal(size=(CHAINS, 2))
     args = (jnp.asarray(share), jnp.asarray(place), jnp.asarray(edge))
     settings = Settings(chains=CHAINS, iterations=4)
     how = {"target": TargetMarginal("uniform"), "settings": settings, "seed": 0, "watch": nothing_to_tell()}
     made = PathChains(path(), args, ends=(0.0, 0.0), **how)
-    made.begin(chart, theta, lam)
+    made.begin(learned, theta, lam)
     return made
 
 

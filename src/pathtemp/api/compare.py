@@ -132,29 +132,18 @@ def _check_given(fits: Any, client: Any, how: Mapping[str, Any]) -> None:
     for name in REFUSED & set(how):
         raise InputError(f"{name}: it is of one model, and cannot be given for several; leave it out")
     check_workers(client, None)
-    _check_how(**how)
+    _check_how(how)
 
 
-def _check_how(
-    *,
-    settings: Any = DEFAULT,
-    seed: Any = 0,
-    modes: Any = "auto",
-    islands: Any = 1,
-    progress: Any = False,
-    max_seconds: Any = None,
-    budget: Any = None,
-    draws: Any = None,
-    chains: Any = None,
-    **_: Any,
-) -> None:
-    """Raise where ``pt.temper`` would, whatever the model."""
-    checked_how(settings, budget=budget, draws=draws, chains=chains)
-    check_search(modes, None, settings)
-    checked_seconds(max_seconds)
-    whole_number("islands", islands, least=1)
-    seed_word(seed)
-    display(progress)
+def _check_how(how: Mapping[str, Any]) -> None:
+    """Raise where ``pt.temper`` would with these arguments, whatever the model."""
+    settings = how.get("settings", DEFAULT)
+    checked_how(settings, **{name: how.get(name) for name in ("budget", "draws", "chains")})
+    check_search(how.get("modes", "auto"), None, settings)
+    checked_seconds(how.get("max_seconds"))
+    whole_number("islands", how.get("islands", 1), least=1)
+    seed_word(how.get("seed", 0))
+    display(how.get("progress", False))
 
 
 def _with_models(fits: Any, data: Any) -> Any:

@@ -22,17 +22,17 @@ T = TypeVar("T")
 TASKS = Path("/proc/self/task")
 """Where Linux lists the threads of this process."""
 
-GLANCE = 0.1
+WATCHED = 0.1
 """Seconds over which the work of other processes is measured."""
 
 
 @contextmanager
-def at_most(cores: Any) -> Iterator[None]:
+def limited_to(cores: Any) -> Iterator[None]:
     """Keep all threads of this process, and the processes that they start, to so many cores; None to all it may use.
 
     The draws do not depend on it. Where there are fewer cores, all are used.
 
-    >>> with at_most(1):
+    >>> with limited_to(1):
     ...     len(os.sched_getaffinity(0))
     1
     """
@@ -59,14 +59,14 @@ def kept_to_cores(function: Callable[P, T]) -> Callable[P, T]:
     @wraps(function)
     def kept(*args: P.args, **kwargs: P.kwargs) -> T:
         # A guard is there to find transfers in the user's own programs; a run is made of them.
-        with at_most(kwargs.get("cores")), jax.transfer_guard("allow"):
+        with limited_to(kwargs.get("cores")), jax.transfer_guard("allow"):
             return function(*args, **kwargs)
 
     return kept
 
 
 def least_busy(before: Mapping[int, int], after: Mapping[int, int], allowed: Set[int], count: int) -> set[int]:
-    """So many of the allowed cores, by their ticks of work between two looks; alike ones at random.
+    """So many of the allowed cores, by their ticks of work between two counts; alike ones at random.
 
     Runs side by side so take cores of their own.
 
@@ -81,7 +81,7 @@ def _idlest(allowed: Set[int], count: int) -> set[int]:
     if count >= len(allowed):
         return set(allowed)
     before = _ticks()
-    time.sleep(GLANCE)
+    time.sleep(WATCHED)
     return least_busy(before, _ticks(), allowed, count)
 
 

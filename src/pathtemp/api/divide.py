@@ -29,7 +29,7 @@ from pathtemp.model.kinds import kind_of
 from pathtemp.model.meter import metered
 from pathtemp.model.model import Model
 from pathtemp.model.model import model as join
-from pathtemp.model.price import density_price, timed_again, told_of_waiting
+from pathtemp.model.price import density_price, told_if_slow, told_of_waiting
 from pathtemp.modes.local import gradients_at
 from pathtemp.paths.geometric import GeometricPath
 from pathtemp.paths.margin import Margin, MarginPath, margin_path
@@ -303,7 +303,7 @@ def _starts(model: Model, count: int, seed: int) -> FloatArray:
     with told_of_waiting("target"):
         energies = energies_of(path, theta)[:, 1]
     check_size("target", energies)
-    again = timed_again("target", lambda: energies_of(path, theta[:BLOCK]))[:, 1]
+    again = told_if_slow("target", lambda: energies_of(path, theta[:BLOCK]))[:, 1]
     check_repeatable("target", energies[:BLOCK], again)
     usable = np.isfinite(energies)
     if not usable.any():

@@ -28,7 +28,7 @@ from pathtemp.engines.progress import Progress, Silent, display
 from pathtemp.engines.protocol import Engine
 from pathtemp.errors import InputError
 from pathtemp.io.checkpoint import place_of, read_last, unpacked
-from pathtemp.io.found_base import with_kept_cover
+from pathtemp.io.found_base import with_kept_base
 from pathtemp.io.printable import printable
 from pathtemp.io.rebuild import COMMAND_LINE, rebuilt
 from pathtemp.kernels.compilation import use_compilation_cache
@@ -106,7 +106,7 @@ def resume(
         whole = the_model("resume", model, target, base, dim)
         _check_dim(record["model"], whole)
         if not isinstance(plan, MarginPlan):
-            whole = with_kept_cover(whole, record["model"])
+            whole = with_kept_base(whole, record["model"])
         engine = _engine(plan, whole, margin, target_marginal)
     _warn_of_versions(record["model"]["versions"], library_versions())
     return go_on(engine, record, whole, shown, place)
@@ -129,7 +129,7 @@ def brought_back(content: bytes, model: Any) -> Driver:
         )
     given = rebuilt(record["model"], progress=False) if model is None else as_model(model)
     _check_dim(record["model"], given)
-    whole = given if isinstance(plan, MarginPlan) else with_kept_cover(given, record["model"])
+    whole = given if isinstance(plan, MarginPlan) else with_kept_base(given, record["model"])
     return restored(_engine(plan, whole, None, None), record, whole, Silent())
 
 

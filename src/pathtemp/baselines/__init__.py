@@ -1,4 +1,7 @@
-"""The methods that the paper compares with, on the same models and compiled: fair comparisons in one call each."""
+"""The methods that the paper compares with, on the same models and compiled: fair comparisons in one call each.
+
+Their ladders are engines of the same driver. Nothing outside of this folder uses them.
+"""
 
 from __future__ import annotations
 

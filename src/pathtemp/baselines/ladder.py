@@ -10,7 +10,7 @@ import jax.numpy as jnp
 
 from pathtemp._types import Array, Key
 from pathtemp.kernels.hmc import acceptance, propose
-from pathtemp.kernels.rejected import GRADIENT, Rejected, code_at_end, point_of, summed
+from pathtemp.kernels.rejected import Rejected, point_of, rejected_end, summed
 from pathtemp.paths.geometric import GeometricPath, as_energies, log_density
 from pathtemp.seeds import round_key
 
@@ -94,8 +94,7 @@ def sweep(
         steps = jax.random.randint(steps_key, (), 1, moves.leapfrogs + 1)
         end = propose(momentum, theta, _AsItIs(), lambda x: path.gradient(x, lam), jnp.exp(log_step), steps)
         values = path.values(end.theta)
-        there, code = as_energies(values), code_at_end(values, end.theta)
-        met = Rejected(code, jnp.where(code == GRADIENT, end.no_gradient, end.theta))
+        there, met = as_energies(values), rejected_end(values, end.theta, end.no_gradient)
         proposed = log_density(there, lam)
         probability = acceptance(proposed - log_density(energies, lam) + end.kinetic_fall)
         accepted = jax.random.uniform(accept_key) < probability

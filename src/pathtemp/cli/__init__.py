@@ -1,4 +1,7 @@
-"""The command line: ``pathtemp run | report | compile | augment | demo | cache | doctor``."""
+"""The command line: ``pathtemp run | report | compile | augment | demo | cache | doctor``.
+
+Options and words are here; what a command does is in ``api/``.
+"""
 
 from __future__ import annotations
 

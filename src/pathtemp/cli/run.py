@@ -11,8 +11,8 @@ from typing import Any
 from pathtemp.api.resume import resume
 from pathtemp.api.temper import temper
 from pathtemp.cli import NOT_CONVERGED
-from pathtemp.cli.again import say_what_is_ignored, say_what_is_resumed
 from pathtemp.cli.models import open_model, refuse_named
+from pathtemp.cli.resumed import say_what_is_ignored, say_what_is_resumed
 from pathtemp.cli.words import as_options
 from pathtemp.errors import InputError
 from pathtemp.io.atomic import new_file

@@ -201,12 +201,11 @@ class Driver:
 
     def _thin_curves(self) -> None:
         """Keep the curves of every so many records, and the last: a round costs the same as any."""
-        stride, last = 1, len(self.history) - 1
-        while last >= MOST_CURVES * stride:
-            stride *= 2
-        for place, record in enumerate(self.history[:last]):
-            if place % stride and record.curve is not None:
-                self.history[place] = replace(record, curve=None)
+        last = len(self.history) - 1
+        stride, before = (2 ** (max(n, 0) // MOST_CURVES).bit_length() for n in (last, last - 1))
+        for place in range(0 if stride > before else max(last - 1, 0), last):
+            if place % stride and self.history[place].curve is not None:
+                self.history[place] = replace(self.history[place], curve=None)
 
     def spent_on(self, phase: str) -> list[int]:
         """Gradient evaluations of each line of the history of that phase."""

@@ -18,6 +18,7 @@ from pathtemp.frontends.program import Program, to_model
 from pathtemp.model.kinds import where_to
 from pathtemp.model.layout import Layout
 from pathtemp.model.model import Model, Pointwise, Predictive
+from pathtemp.seeds import probe_key
 
 BATCH = 1024
 """Draws whose deterministics are computed at once."""
@@ -382,7 +383,7 @@ def _forward(
     if any(site["scale"] is not None for name, site in latent.items() if name not in rest):
         return None
     try:
-        jax.eval_shape(forward, jax.random.key(0))
+        jax.eval_shape(forward, probe_key())
     except NotImplementedError:
         return None
     return forward

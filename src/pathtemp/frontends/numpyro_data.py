@@ -6,13 +6,13 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import xarray as xr
 
 from pathtemp._types import FloatArray
 from pathtemp.result.draws import data_dataset
+from pathtemp.seeds import KeyStream, stream_key
 
 
 def data_groups(
@@ -44,7 +44,7 @@ def predictive_draws(
 
         rows = {name: jnp.asarray(x) for name, x in draws.items()}
         free = Predictive(_unobserved(model), posterior_samples=rows, return_sites=list(names))
-        made = free(jax.random.key(seed), *args, **kwargs)
+        made = free(stream_key(jnp.uint32(seed), KeyStream.PREDICTIVE), *args, **kwargs)
         return {name: np.asarray(x) for name, x in made.items() if np.size(x)}
 
     return draw

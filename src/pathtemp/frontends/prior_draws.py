@@ -14,6 +14,7 @@ import numpy as np
 from pathtemp._types import Array, FloatArray, Key, LogDensity, Sampler
 from pathtemp.errors import InputError
 from pathtemp.model.layout import Layout
+from pathtemp.seeds import probe_key
 
 if TYPE_CHECKING:
     from pathtemp.frontends.program import Program
@@ -98,11 +99,11 @@ def exact_draws(program: Program) -> Prior:
         return Prior()
 
     def sample(key: Key) -> Array:
-        def again(state: tuple[Key, Array]) -> tuple[Key, Array]:
+        def next_draw(state: tuple[Key, Array]) -> tuple[Key, Array]:
             key, own = jax.random.split(state[0])
             return key, forward(own)
 
-        return jax.lax.while_loop(lambda s: ~jnp.all(jnp.isfinite(s[1])), again, again((key, jnp.zeros(0))))[1]
+        return jax.lax.while_loop(lambda s: ~jnp.all(jnp.isfinite(s[1])), next_draw, next_draw((key, jnp.zeros(0))))[1]
 
     return Prior(sample, program.log_mass + _log_mass(forward, inside))
 
@@ -121,7 +122,7 @@ def _probes(program: Program) -> FloatArray:
     """Forward draws of the prior, NaN outside the support of a transform."""
     assert program.forward is not None
     count = PROBES if program.layout.dim <= 100 else FEW_PROBES
-    return np.asarray(_many(program.forward)(jax.random.split(jax.random.key(0), count)))
+    return np.asarray(_many(program.forward)(jax.random.split(probe_key(), count)))
 
 
 def _many(forward: Sampler) -> Callable[[Key], Array]:
@@ -138,7 +139,7 @@ def _log_mass(forward: Sampler, inside: np.ndarray[Any, Any]) -> float:
         return 0.0
     many = jax.jit(lambda keys: jnp.isfinite(jax.lax.map(forward, keys, batch_size=64)).all(axis=1).sum())
     while made < MOST_DRAWS and made - accepted > PRECISE**2 * accepted * made:
-        accepted += int(many(jax.random.split(jax.random.key(made), BATCH)))
+        accepted += int(many(jax.random.split(probe_key(made), BATCH)))
         made += BATCH
     return float(np.log(accepted / made))
 
@@ -172,7 +173,7 @@ def _invariance(log_prob: LogDensity, draws: FloatArray) -> tuple[FloatArray, Fl
         moved, _ = jax.lax.fori_loop(0, MOVES, move, (x, density))
         return density, features(moved) - features(x)
 
-    starts = (jax.random.split(jax.random.key(1), len(draws)), jnp.asarray(draws))
+    starts = (jax.random.split(probe_key(1), len(draws)), jnp.asarray(draws))
     density, shift = map(np.asarray, jax.jit(lambda s: jax.lax.map(one, s, batch_size=64))(starts))
     return density, shift.mean(axis=0) / (shift.std(axis=0) / np.sqrt(len(draws)) + 1e-12)
 

@@ -19,6 +19,7 @@ from pathtemp.kernels.compilation import use_compilation_cache
 from pathtemp.model.bases import Automatic, Base, ProperPart, as_base, is_automatic
 from pathtemp.model.layout import Layout
 from pathtemp.model.model import AboutBase, Model, Pointwise, Predictive
+from pathtemp.seeds import probe_key
 
 PROPER = "give every parameter a proper prior"
 
@@ -202,7 +203,7 @@ def _same_scale(program: Program, base: Program) -> bool:
     """Whether the same flat vector means the same constrained values in both."""
     if program.layout.shapes != base.layout.shapes:
         return False
-    points = jax.random.normal(jax.random.key(0), (8, program.layout.dim))
+    points = jax.random.normal(probe_key(), (8, program.layout.dim))
     ours, theirs = (jax.vmap(p.constrain)(points) for p in (program, base))
     return all(ours[k].shape == theirs[k].shape and bool(jnp.allclose(ours[k], theirs[k], rtol=1e-12)) for k in ours)
 
@@ -237,7 +238,7 @@ def _moved(program: Program, sample: Callable[[Key], Variables]) -> Sampler:
     def draw(key: Key) -> Array:
         return program.unconstrain(sample(key))
 
-    draws = jax.jit(jax.vmap(draw))(jax.random.split(jax.random.key(0), FEW_PROBES))
+    draws = jax.jit(jax.vmap(draw))(jax.random.split(probe_key(), FEW_PROBES))
     wrong = first_flagged(program.layout, ~np.isfinite(np.asarray(draws)).all(axis=0))
     if wrong:
         raise InputError(f"base: draws of {wrong!r} fall outside the support that {program.name} gives it")

@@ -16,6 +16,7 @@ from pathtemp.frontends.program import Program, to_model
 from pathtemp.model.kinds import where_to
 from pathtemp.model.layout import Layout
 from pathtemp.model.model import Model, Pointwise, Predictive
+from pathtemp.seeds import probe_key
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -199,7 +200,7 @@ def _forward(model: pm.Model, layout: Layout, rest: Container[str]) -> Sampler |
     free = forward_graph(model, {name: shape for name, shape in layout.shapes.items() if name in rest})
     try:
         draw = jax_forward(free)
-        jax.eval_shape(draw, jax.random.key(0))
+        jax.eval_shape(draw, probe_key())
     except Exception:  # whatever keeps the graph out of JAX; PyTensor itself can run it
         try:
             draw = host_forward(free, list(layout.shapes.values()))

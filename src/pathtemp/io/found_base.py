@@ -12,29 +12,31 @@ import numpy as np
 from pathtemp.errors import InputError
 from pathtemp.model.bases import Automatic
 from pathtemp.model.model import Model
-from pathtemp.modes.cover import Cover, PartCover
-from pathtemp.modes.reference import with_cover
+from pathtemp.modes.reference import with_found_base
+from pathtemp.modes.student_base import PartBase, StudentBase
 
 
-def cover_of(model: Model) -> dict[str, Any]:
+def kept_base(model: Model) -> dict[str, Any]:
     """What a checkpoint keeps of a base that was found; nothing of any other."""
-    cover = model.log_base.cover if isinstance(model.log_base, PartCover) else model.log_base
-    if not isinstance(cover, Cover):
+    student = model.log_base.student if isinstance(model.log_base, PartBase) else model.log_base
+    if not isinstance(student, StudentBase):
         return {}
-    return {"cover": {f.name: np.asarray(getattr(cover, f.name)) for f in fields(Cover)}}
+    return {"base": {f.name: np.asarray(getattr(student, f.name)) for f in fields(StudentBase)}}
 
 
-def with_kept_cover(model: Model, kept: Mapping[str, Any]) -> Model:
+def with_kept_base(model: Model, kept: Mapping[str, Any]) -> Model:
     """The model with the base that the run had found, where it came without one.
 
     >>> from pathtemp.model.layout import Layout
     >>> bare = Model(Automatic(), lambda x: -jnp.sum(x**2), Layout({"x": (1,)}))
     >>> kept = {"centre": [0.0], "scale": [1.0], "basis": [[0.0]], "gain": [0.0], "df": 3.0}
-    >>> round(float(with_kept_cover(bare, {"cover": kept}).log_base(jnp.zeros(1))), 4)
+    >>> round(float(with_kept_base(bare, {"base": kept}).log_base(jnp.zeros(1))), 4)
     -1.0009
     """
     if not isinstance(model.log_base, Automatic):
         return model
-    if "cover" not in kept:
+    if "base" not in kept:
         raise InputError("model: it has no base, and the run had one that was given; give the same model to pt.resume")
-    return with_cover(model, Cover(**{f.name: jnp.asarray(kept["cover"][f.name]) for f in fields(Cover)}))
+    return with_found_base(
+        model, StudentBase(**{f.name: jnp.asarray(kept["base"][f.name]) for f in fields(StudentBase)})
+    )

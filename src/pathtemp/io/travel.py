@@ -9,7 +9,7 @@ from hashlib import sha256
 from typing import Any
 
 from pathtemp.errors import InputError
-from pathtemp.io.found_base import cover_of, with_kept_cover
+from pathtemp.io.found_base import kept_base, with_kept_base
 from pathtemp.io.rebuild import COMMAND_LINE, rebuilt
 from pathtemp.io.sealed import first_line
 from pathtemp.model.model import Model
@@ -26,7 +26,7 @@ def packed(model: Model) -> bytes:
 
     recipe: Any = model.recipe
     if recipe is not None and recipe["of"] != COMMAND_LINE:
-        return bytes(cloudpickle.dumps({"name": model.name, "recipe": recipe} | cover_of(model)))
+        return bytes(cloudpickle.dumps({"name": model.name, "recipe": recipe} | kept_base(model)))
     try:
         return bytes(cloudpickle.dumps(model))
     except Exception as error:
@@ -45,5 +45,5 @@ def unpacked(content: bytes) -> Model:
         kept = cloudpickle.loads(content)
         while len(_models) >= MOST_MODELS:
             del _models[next(iter(_models))]
-        _models[name] = kept if isinstance(kept, Model) else with_kept_cover(rebuilt(kept, progress=False), kept)
+        _models[name] = kept if isinstance(kept, Model) else with_kept_base(rebuilt(kept, progress=False), kept)
     return _models[name]

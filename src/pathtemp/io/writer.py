@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pathtemp.io.checkpoint import write
-from pathtemp.io.found_base import cover_of
+from pathtemp.io.found_base import kept_base
 from pathtemp.io.lock import working
 from pathtemp.model.model import Model
 from pathtemp.result.fit import library_versions
@@ -58,4 +58,4 @@ class Writer:
 def known_of(model: Model) -> dict[str, Any]:
     """What a file keeps of a model."""
     known = {"name": model.name, "dim": model.dim, "versions": library_versions(), "recipe": model.recipe}
-    return known | cover_of(model)
+    return known | kept_base(model)

@@ -19,8 +19,8 @@ from pathtemp._types import Array, Key
 from pathtemp.io.persistent import storable
 from pathtemp.kernels import hmc
 from pathtemp.kernels.lam_given_theta import choose
-from pathtemp.kernels.rejected import GRADIENT, Rejected, code_at_end, point_of, rejected_at, worse
-from pathtemp.kernels.triangular import TriangularTransport
+from pathtemp.kernels.rejected import Rejected, point_of, rejected_at, rejected_end, worse
+from pathtemp.kernels.transport import Transport
 from pathtemp.paths.function import FunctionPath
 from pathtemp.paths.geometric import as_energies
 from pathtemp.paths.links import fold, interpolate
@@ -58,7 +58,7 @@ class PathParameters:
     interval: Array
     ends: Array
     log_c: Array
-    transport: TriangularTransport
+    transport: Transport
     log_step: Array
     pinned: Array
     args: tuple[Any, ...]
@@ -178,12 +178,11 @@ def iterate(
     momentum = jax.random.normal(key_momentum, z.shape)
     proposal = hmc.propose(momentum, z, chart, lambda x: path.gradient(x, lam, args), step, steps)
     value = path.value(proposal.theta, lam, args)
-    new_log_q, code = as_energies(value), code_at_end(value[None], proposal.theta)
-    at_end = Rejected(code, jnp.append(jnp.where(code == GRADIENT, proposal.no_gradient, proposal.theta), lam))
+    new_log_q, at_end = as_energies(value), rejected_end(value[None], proposal.theta, proposal.no_gradient)
     probability = hmc.acceptance(new_log_q - log_q + proposal.kinetic_fall)
     accepted = draw[3] < probability
     moved = PathState(jnp.where(accepted, proposal.theta, theta), a, jnp.where(accepted, new_log_q, log_q))
-    met = worse(on_lattice, at_end)
+    met = worse(on_lattice, at_end._replace(point=jnp.append(at_end.point, lam)))
     jump = jnp.abs(new_s - s)
     return moved, PathStep(new_s, a, u, plain, log_ratio, theta, by_theta, probability, jump, masses, met)
 

@@ -57,13 +57,17 @@ def code_of(values: Array) -> Array:
     return jnp.where(infinite, INFINITE, jnp.where(nan, NAN, jnp.where(zero, ZERO, 0)))
 
 
-def code_at_end(values: Array, theta: Array) -> Array:
-    """The code of the end of a trajectory, theta (dim,) with log densities (k,): a NaN gradient makes theta NaN.
+def rejected_end(values: Array, theta: Array, no_gradient: Array) -> Rejected:
+    """Of the end theta (dim,) of a trajectory, with log densities (k,).
 
-    >>> int(code_at_end(jnp.array([jnp.nan]), jnp.array([0.0, jnp.nan]))) == GRADIENT
-    True
+    A NaN gradient makes theta NaN. The point is then ``no_gradient`` (dim,), where that gradient was.
+
+    >>> met = rejected_end(jnp.array([jnp.nan]), jnp.array([0.0, jnp.nan]), jnp.array([0.0, 2.0]))
+    >>> int(met.code) == GRADIENT, met.point.tolist()
+    (True, [0.0, 2.0])
     """
-    return jnp.where(jnp.isnan(jnp.sum(theta)), GRADIENT, code_of(values))
+    code = jnp.where(jnp.isnan(jnp.sum(theta)), GRADIENT, code_of(values))
+    return Rejected(code, jnp.where(code == GRADIENT, no_gradient, theta))
 
 
 def rejected_at(values: Array, points: Array) -> Rejected:

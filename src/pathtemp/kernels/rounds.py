@@ -246,20 +246,8 @@ def make_round(
             target = kept.keep(state.target, chains.theta, tour, lam >= 1.0)
             base = kept.keep(state.base, chains.theta, tour, lam <= 0.0) if sample_base is None else state.base
             sums = _accumulate(state.sums, made, parameters.link.cells)
-            record = {
-                "a": chains.a,
-                "lam": lam,
-                "delta": delta(chains.energies),
-                "first": chains.theta[:, 0],
-                "regenerated": cut,
-                "acceptance": made.acceptance,
-                "position": made.position,
-                "leg": made.leg,
-                "orbit_jump": jnp.mean(jumps[0]),
-                "plain_jump": jnp.mean(jumps[1]),
-                "leapfrogs": steps,
-                "rejected": made.rejected._replace(point=point_of(made.rejected)),
-            }
+            record = _noted(chains, made) | {"lam": lam, "regenerated": cut, "leapfrogs": steps}
+            record |= {"orbit_jump": jnp.mean(jumps[0]), "plain_jump": jnp.mean(jumps[1])}
             return _held(State(chains, target, base, tour, sums), shape.devices), record
 
         def block(state: State, i: Array) -> tuple[State, tuple[dict[str, Any], Array, Array]]:
@@ -282,6 +270,19 @@ def make_round(
         )
 
     return one_round
+
+
+def _noted(chains: ChainState, made: Step) -> dict[str, Any]:
+    """What a record holds of one iteration of all chains."""
+    return {
+        "a": chains.a,
+        "delta": delta(chains.energies),
+        "first": chains.theta[:, 0],
+        "acceptance": made.acceptance,
+        "position": made.position,
+        "leg": made.leg,
+        "rejected": made.rejected._replace(point=point_of(made.rejected)),
+    }
 
 
 def _accumulate(sums: TourSums, made: Step, cells: int) -> TourSums:

@@ -18,7 +18,7 @@ from pathtemp.io.persistent import storable
 from pathtemp.kernels import hmc, lam_along_orbit, lam_given_theta, strata
 from pathtemp.kernels.lam_given_theta import PseudoPrior
 from pathtemp.kernels.legs import Legs, LegTransport, OneTransport
-from pathtemp.kernels.rejected import GRADIENT, Rejected, code_at_end, worse
+from pathtemp.kernels.rejected import Rejected, rejected_end, worse
 from pathtemp.kernels.transport import Transport
 from pathtemp.paths.geometric import GeometricPath, as_energies, delta, log_density
 from pathtemp.paths.links import MetricLink, interpolate, unit
@@ -150,8 +150,7 @@ def iterate(
     candidate = proposal.theta if sample_base is None else jnp.where(fresh, sample_base(key_base), proposal.theta)
     values = path.values(candidate)
     new_energies = as_energies(values)
-    code = code_at_end(values, candidate)
-    at_end = Rejected(code, jnp.where(code == GRADIENT, proposal.no_gradient, candidate))
+    at_end = rejected_end(values, candidate, proposal.no_gradient)
     log_ratio = log_density(new_energies, lam) - log_density(energies, lam) + proposal.kinetic_fall
     log_ratio = log_ratio + log_label(candidate, new_energies) - log_label(theta, energies)
     probability = jnp.where(fresh, 1.0, hmc.acceptance(log_ratio))

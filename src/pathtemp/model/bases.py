@@ -16,6 +16,7 @@ from pathtemp.api.arguments import a_kind_of, finite_array, shown, whole_number
 from pathtemp.errors import InputError
 from pathtemp.model.layout import Layout
 from pathtemp.model.transforms import Transform, from_support
+from pathtemp.seeds import probe_key
 
 
 @dataclass(frozen=True, repr=False)
@@ -238,7 +239,7 @@ def as_base(base: Any) -> Base:
                 f"base: {'it' if single else repr(name)} is a {type(dist).__name__}, which has no log_prob and sample; "
                 "give a distribution, a dict of distributions, or pt.function_base(...)"
             )
-        draw = jax.eval_shape(lambda key, dist=dist: _draw(dist, key), jax.random.key(0))
+        draw = jax.eval_shape(lambda key, dist=dist: _draw(dist, key), probe_key())
         if not jnp.issubdtype(draw.dtype, jnp.floating):
             raise InputError(f"base: {name!r} is discrete ({draw.dtype}); only continuous variables can be tempered")
         support = getattr(dist, "support", None)

@@ -14,7 +14,7 @@ from pathtemp.model import blocks
 from pathtemp.model.blocks import blocks_together, flattened, in_blocks, over_blocks
 from pathtemp.model.meter import note
 from pathtemp.paths.geometric import HUGE, GeometricPath
-from pathtemp.seeds import KeyStream, stream_key
+from pathtemp.seeds import KeyStream, probe_key, stream_key
 
 BLOCK = 64
 """Points evaluated at once."""
@@ -51,7 +51,7 @@ def exact_draws(sample: Sampler, *, seed: int, stream: int, count: int) -> Float
 
 
 def _dim(sample: Sampler) -> int:
-    return int(jax.eval_shape(sample, jax.random.key(0)).shape[0])
+    return int(jax.eval_shape(sample, probe_key()).shape[0])
 
 
 def _values(path: GeometricPath) -> Callable[[tuple[()], Array], tuple[Array]]:

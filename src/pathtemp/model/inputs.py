@@ -15,11 +15,11 @@ from pathtemp.io.printable import printable
 from pathtemp.model.bases import Automatic
 from pathtemp.model.evaluate import BLOCK, energies_of, exact_draws, values_of
 from pathtemp.model.model import Model
-from pathtemp.model.price import timed_again, told_of_waiting
+from pathtemp.model.price import told_if_slow, told_of_waiting
 from pathtemp.model.traced import traced_shape
 from pathtemp.paths.geometric import GeometricPath
 from pathtemp.result.draws import draws_dataset
-from pathtemp.seeds import Draws, Stream, rng
+from pathtemp.seeds import Draws, Stream, probe_key, rng
 
 MOST_NAMES = 6
 """Names, and numbers under each, that a point is told with."""
@@ -102,7 +102,7 @@ def starts(model: Model, *, count: int, seed: int) -> FloatArray:
     """Where the chains start: exact draws of the base, or standard normals where it cannot be sampled."""
     if model.sample_base is None:
         return rng(Stream.STARTS, seed).normal(size=(count, model.dim))
-    shape = jax.eval_shape(model.sample_base, jax.random.key(0))
+    shape = jax.eval_shape(model.sample_base, probe_key())
     if shape.shape != (model.dim,):
         raise InputError(f"base: a draw has shape {shape.shape}; its density takes {model.dim} parameters")
     theta = exact_draws(model.sample_base, seed=seed, stream=Draws.STARTS, count=count)
@@ -183,7 +183,7 @@ def _checked(model: Model, theta: FloatArray, path: GeometricPath) -> FloatArray
         )
     check_size("base", energies[:, 0])
     check_size("target", energies[:, 1])
-    again = timed_again("target", lambda: energies_of(path, theta[:BLOCK]))
+    again = told_if_slow("target", lambda: energies_of(path, theta[:BLOCK]))
     check_repeatable("target", energies[:BLOCK], again)
     # Names, dims and coords that do not fit are found now, not when the draws are there.
     draws_dataset(model, theta[None, np.flatnonzero(target_ok)[:1]])

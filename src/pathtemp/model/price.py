@@ -53,11 +53,11 @@ def told_of_waiting(name: str) -> Iterator[None]:
         timer.cancel()
 
 
-def timed_again(name: str, evaluate: Callable[[], FloatArray], *, count: int = BLOCK) -> FloatArray:
+def told_if_slow(name: str, evaluate: Callable[[], FloatArray], *, count: int = BLOCK) -> FloatArray:
     """Evaluate ``count`` points for which a program is there already, and say what one takes where that is much.
 
     >>> import numpy as np
-    >>> timed_again("target", lambda: np.zeros(3)).tolist()
+    >>> told_if_slow("target", lambda: np.zeros(3)).tolist()
     [0.0, 0.0, 0.0]
     """
     begin = time.perf_counter()

@@ -22,7 +22,7 @@ DRAWS = 2048
 """Points of each pass."""
 
 PASSES, FEWEST_PASSES, MOST_PASSES = 8, 6, 16
-"""Passes of a fit; those after which a hopeless one is given up; and those of one that is not good yet."""
+"""Passes of a fit; those after which a poor one is given up; and those of one that is not good yet."""
 
 MOST_DENSITIES = 2 * MOST_PASSES * DRAWS
 """Density evaluations of a fit, at most: in two frames."""
@@ -30,7 +30,7 @@ MOST_DENSITIES = 2 * MOST_PASSES * DRAWS
 POOLED = 3
 """Passes whose draws a fit is made of, the latest, beside the draws to begin with."""
 
-HOPELESS = 0.01
+GIVEN_UP = 0.01
 """Effective share of the draws below which, twice in a row, a law is given up after a few passes."""
 
 FAIR = 0.3
@@ -102,11 +102,11 @@ def _in_frame(
         if not np.isfinite(log_weight).any():
             break
         share = effective(_normalised(log_weight)) / DRAWS
-        hopeless = done > FEWEST_PASSES and max(share, found.share) < HOPELESS
+        gives_up = done > FEWEST_PASSES and max(share, found.share) < GIVEN_UP
         # The latest, and not the best so far: a law that leaves tails out seems better than one that has them.
         found = Adapted(law, share, float(logsumexp(log_weight) - np.log(DRAWS)))
         # A law that has just met a part of the target that it misses is not good yet.
-        if hopeless or (done >= PASSES and share >= FAIR):
+        if gives_up or (done >= PASSES and share >= FAIR):
             break
         weight, many = _tempered(log_weight, theta.shape[1])
         theta, weight = theta[weight > 0], weight[weight > 0]

@@ -4,7 +4,7 @@ Every step evaluates one gradient on every lane: a trial point that does not cli
 does updates the memory. So no lane waits for another's line search, and lanes that have arrived make room for the
 next starts.
 
-A lane that still climbs after a leg of ``LEG`` steps is one of bad units: collinear regressors, or parameters of very
+A lane that still climbs after ``FIRST_STEPS`` is one of bad units: collinear regressors, or parameters of very
 unlike scales. It goes on in units of the curvature where it stands, in which all directions are alike.
 """
 
@@ -34,17 +34,17 @@ CHUNK = 8
 MEMORY = 8
 """Pairs of steps and gradient differences that L-BFGS remembers."""
 
-LEG = 80
+FIRST_STEPS = 80
 """Steps after which an ascent that has not arrived takes new units, or is given up."""
 
-LONG = 4 * LEG
+LONG = 4 * FIRST_STEPS
 """Steps for starts that should tell what modes there are: correlated posteriors in many dimensions take hundreds."""
 
 WHITENED = 64
 """Largest dimension in which a lane has units of its own curvature, at one gradient a dimension."""
 
 ENOUGH = 0.5
-"""Share of arrivals among the starts at the end of their leg at which no other goes on beyond it."""
+"""Share of arrivals among the starts after ``FIRST_STEPS`` at which no other goes on beyond it."""
 
 CLOSE = 1e-6
 """Newton decrement, in nats, at which an ascent has arrived: it is so far below the mode."""
@@ -118,29 +118,29 @@ def ascend(
     *,
     scale: FloatArray,
     most_gradients: float,
-    most_steps: int = LEG,
+    most_steps: int = FIRST_STEPS,
     close: float = CLOSE,
-    units: FloatArray | None = None,
     room: float = np.inf,
     laws: Sequence[Local] = (),
 ) -> Ascents:
-    """Climb from each of the ``starts`` (n, dim); ``scale`` (dim,) is the unit of each coordinate.
+    """Climb from each of the ``starts`` (n, dim); ``scale`` is the unit of each coordinate, shape (dim,).
 
-    Once ``most_gradients`` are spent no further start is taken up. An ascent that has not arrived after a leg goes on
-    while it climbs, gradients are left and fewer than half of the starts have arrived; it is given up after
-    ``most_steps``. It has arrived where Newton's step promises ``close`` nats or less. ``units`` (n, dim, dim)
-    are steps of about one standard deviation as columns, where they are known; up to ``WHITENED`` dimensions they are
-    used. Ascents under way are dropped, as if they had not been taken up, where ``room`` does not pay for their next
-    steps. One that comes to the centre of a known mode, one of the ``laws``, has arrived there.
+    In up to ``WHITENED`` dimensions ``scale`` may hold steps of about one standard deviation instead, as columns, for
+    each start: shape (n, dim, dim).
+
+    Once ``most_gradients`` are spent no further start is taken up. An ascent that has not arrived after ``FIRST_STEPS``
+    goes on while it climbs, gradients are left and fewer than half of the starts have arrived; it is given up after
+    ``most_steps``. It has arrived where Newton's step promises ``close`` nats or less. Ascents under way are dropped,
+    as if they had not been taken up, where ``room`` does not pay for their next steps. One that comes to the centre of
+    a known mode, one of the ``laws``, has arrived there.
 
     >>> ends = ascend(lambda x: -jnp.sum((x - 3.0) ** 2), np.zeros((2, 1)), scale=np.ones(1), most_gradients=1e4)
     >>> ends.arrived.tolist(), ends.theta.round(2).tolist()
     ([True, True], [[3.0], [3.0]])
     """
     count, dim = starts.shape
-    lanes = _blank(dim)
-    given = units if dim <= WHITENED else None
-    frame = _frame(np.asarray(scale, float))
+    lanes, own_units = _blank(dim), scale.ndim == 3
+    frame = _frame(np.ones(dim) if own_units else np.asarray(scale, float))
     plain = frame.unit[0].copy()
     near = jnp.asarray(close, float)
     climb, _ = compiled_once(_make_climb, (log_density,), (lanes, frame, near))
@@ -155,12 +155,9 @@ def ascend(
                 break
             row = waiting.pop()
             holds[lane], steps[lane], before[lane] = row, 0, -np.inf
-            if given is None:
-                frame.origin[lane], frame.unit[lane] = 0.0, plain
-                _place(lanes, int(lane), starts[row] / scale)
-            else:
-                frame.origin[lane], frame.unit[lane] = starts[row], given[row]
-                _place(lanes, int(lane), np.zeros(dim))
+            frame.origin[lane] = starts[row] if own_units else 0.0
+            frame.unit[lane] = scale[row] if own_units else plain
+            _place(lanes, int(lane), np.zeros(dim) if own_units else starts[row] / scale)
         if np.all(holds < 0) or spent + LANES * CHUNK > room:
             break
         begun = (holds >= 0) & (steps == 0)
@@ -170,7 +167,7 @@ def ascend(
         first[holds[begun]] = np.asarray(heights)[begun]
         spent += LANES * CHUNK
         steps += CHUNK
-        at_end = (holds >= 0) & ~lanes.arrived & ~lanes.stuck & (steps % LEG == 0)
+        at_end = (holds >= 0) & ~lanes.arrived & ~lanes.stuck & (steps % FIRST_STEPS == 0)
         paid = spent + LANES * dim + LANES * CHUNK <= room and spent < most_gradients
         here = np.sum(arrived) + np.sum(lanes.arrived & (holds >= 0))
         worth = paid and here < ENOUGH * (
@@ -182,7 +179,7 @@ def ascend(
         done += len(rows)
         ends[rows], height[rows] = frame.theta(np.asarray(lanes.x))[ended], lanes.height[ended]
         spread[rows], arrived[rows] = _spread(lanes)[ended], lanes.arrived[ended]
-        special = ended & ((steps > LEG) | (given is not None))
+        special = ended & ((steps > FIRST_STEPS) | own_units)
         own |= {int(holds[lane]): frame.unit[lane].copy() for lane in np.flatnonzero(special)}
         holds[ended] = -1
         lanes.stuck[holds < 0] = True  # type: ignore[index]

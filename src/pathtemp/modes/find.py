@@ -10,7 +10,7 @@ from scipy.special import ndtr
 
 from pathtemp._types import FloatArray
 from pathtemp.model.evaluate import exact_draws
-from pathtemp.modes.ascent import LEG
+from pathtemp.modes.ascent import FIRST_STEPS
 from pathtemp.modes.planted import Planted
 from pathtemp.modes.power import PLACES, Goal, Plot, Power, led_by_draws, noticed_at, noticed_by_turn
 from pathtemp.modes.scan import AWAY, Scan
@@ -119,7 +119,7 @@ def find_modes(
         if left() < 0.25 * limits.gradients:
             break
     after_first()
-    few = LEG // 2
+    few = FIRST_STEPS // 2
     search.climb(outwards(base_draws(BATCH)), found_by="far", random=False, most_gradients=left(), most_steps=few)
     at_target = levels[1][levels[0] >= 1.0]
     if limits.colder and len(at_target):

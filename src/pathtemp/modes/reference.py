@@ -21,22 +21,22 @@ from pathtemp.errors import InputError
 from pathtemp.model.bases import Automatic, ProperPart
 from pathtemp.model.inputs import check_density, naming, nan_in_data
 from pathtemp.model.model import Model
-from pathtemp.modes.ascent import LEG, LONG, BoolArray, ascend
-from pathtemp.modes.cover import (
-    MOST_DF,
-    Cover,
-    CoverSampler,
-    PartCover,
-    PartCoverSampler,
-    cover_of_law,
-    marginal,
-)
+from pathtemp.modes.ascent import FIRST_STEPS, LONG, BoolArray, ascend
 from pathtemp.modes.explore import explore, falls_off
 from pathtemp.modes.find import BATCH
 from pathtemp.modes.local import HEAVY_DF, Local, from_covariance
 from pathtemp.modes.mixture_base import inflation
 from pathtemp.modes.refine import DRAWS, PER_DIMENSION, REFINE_DENSITIES, effective, log_student, refine
 from pathtemp.modes.search import NEGLIGIBLE_MASS, Search
+from pathtemp.modes.student_base import (
+    MOST_DF,
+    PartBase,
+    PartSampler,
+    StudentBase,
+    StudentSampler,
+    marginal,
+    student_of_law,
+)
 from pathtemp.paths.geometric import GeometricPath
 from pathtemp.result.run import Counts
 
@@ -59,13 +59,13 @@ FAR_SHARE = 0.2
 """Share of the search for the ascents from each radius; the rest is for those from nearby."""
 
 WIDER = 1.5
-"""Scale of the cover relative to that of all modes together, at least."""
+"""Scale of the base relative to that of all modes together, at least."""
 
 WIDER_EXPLORED = 2.0
 """The same relative to that of an exploration, which is rougher."""
 
 DF, LEAST_DF, EXPLORED_DF = float(MOST_DF), 1.0, 5.0
-"""Degrees of freedom of a cover: where tails are light, at least, and of a heavy-tailed population."""
+"""Degrees of freedom of the base: where tails are light, at least, and of a heavy-tailed population."""
 
 HEAVY = 3.5
 """Width of 96% of a population relative to that of 68%, 2.1 for a normal, from which its tails are heavy."""
@@ -90,7 +90,7 @@ MANY_MODES = 8
 class Reference:
     """A base, how it was made in words, and what that cost."""
 
-    cover: Cover
+    student: StudentBase
     about: str
     counts: Counts
 
@@ -106,16 +106,16 @@ def reference(
 ) -> Reference:
     """A wide base for ``log_target`` on R^dim, from the modes that ascents around the origin find; warns how far.
 
-    Where a proper part of a prior is kept, the cover is of the rest of the coordinates alone. ``most_gradients`` bound
+    Where a proper part of a prior is kept, the base is of the rest of the coordinates alone. ``most_gradients`` bound
     the search, in which a density costs ``price`` of them.
 
     >>> import jax.numpy as jnp
     >>> made = reference(lambda x: -0.5 * jnp.sum((x - 50.0) ** 2), 2, seed=0)
-    >>> made.cover.centre.round(1).tolist(), bool(jnp.all((made.cover.scale > 1.2) & (made.cover.scale < 2.2)))
+    >>> made.student.centre.round(1).tolist(), bool(jnp.all((made.student.scale > 1.2) & (made.student.scale < 2.2)))
     ([50.0, 50.0], True)
     """
     rng = seeds.rng(seeds.Stream.REFERENCE, seed)
-    anywhere = cover_of_law(from_covariance(np.zeros(dim), np.eye(dim), 0.0), wider=RADII[-1], df=DF)
+    anywhere = student_of_law(from_covariance(np.zeros(dim), np.eye(dim), 0.0), wider=RADII[-1], df=DF)
     search = Search(GeometricPath(anywhere, log_target), scale=np.ones(dim), seed=seed)
     search.room, search.price = most_gradients, price
     near_gradients = (1.0 - len(RADII) * FAR_SHARE) * most_gradients
@@ -137,7 +137,7 @@ def reference(
                 found_by="far",
                 random=False,
                 most_gradients=FAR_SHARE * most_gradients,
-                most_steps=LEG if not known else LEG // 2,
+                most_steps=FIRST_STEPS if not known else FIRST_STEPS // 2,
             )
     laws = _representative(search, rng)
     law = laws[0] if len(laws) == 1 else _together(laws)
@@ -145,18 +145,18 @@ def reference(
         starts = near if search.starts else np.concatenate(begin)
         return _explored(log_target, starts, search, seed=seed, proper=proper)
     df = _degrees_of_freedom(law, search)
-    cover = _of_rest(cover_of_law(law, wider=max(WIDER, inflation(dim)), df=df), proper)
+    student = _of_rest(student_of_law(law, wider=max(WIDER, inflation(dim)), df=df), proper)
     about = (
         f"{_what_lacks(proper)}: starts within about {RADII[-1] * np.sqrt(dim):.3g} of the origin found {len(laws)} "
-        f"{'mode' if len(laws) == 1 else 'modes'}, and a Student-t cover of scale {_range(cover)} around "
+        f"{'mode' if len(laws) == 1 else 'modes'}, and a Student-t of scale {_range(student)} around "
         f"{'it' if len(laws) == 1 else 'them'} is the base"
     )
     warnings.warn(f"{about}; a mode far outside would be missed: give base= if there may be one", stacklevel=4)
-    return Reference(cover, about, search.counts)
+    return Reference(student, about, search.counts)
 
 
 def _representative(search: Search, rng: np.random.Generator) -> list[Local]:
-    """Laws of the isolated modes to cover, made better; none where most of the mass is not around them.
+    """Laws of the isolated modes to join, made better; none where most of the mass is not around them.
 
     Modes of negligible mass are left out. The near ones are kept whatever is found far away.
     """
@@ -234,8 +234,8 @@ def _degrees_of_freedom(law: Local, search: Search) -> float:
     return float(np.clip(np.min(power, initial=np.inf) - 1.0, LEAST_DF, DF))
 
 
-def _of_rest(cover: Cover, proper: ProperPart | None) -> Cover:
-    return cover if proper is None else marginal(cover, proper.rest)
+def _of_rest(student: StudentBase, proper: ProperPart | None) -> StudentBase:
+    return student if proper is None else marginal(student, proper.rest)
 
 
 def _what_lacks(proper: ProperPart | None) -> str:
@@ -271,13 +271,13 @@ def _explored(
     # Of a normal the two widths are 2 and 4.1 standard deviations.
     law = from_covariance(centre, np.diag(np.maximum(inner / 2.0, outer / 4.1) ** 2), 0.0)
     df = EXPLORED_DF if np.any(outer > HEAVY * inner) else DF
-    cover = _of_rest(cover_of_law(law, wider=WIDER_EXPLORED, df=df), proper)
+    student = _of_rest(student_of_law(law, wider=WIDER_EXPLORED, df=df), proper)
     about = (
         f"{_what_lacks(proper)}: ascents found no isolated mode that holds the mass, as in a funnel or on a ridge, and "
-        f"a Student-t cover of scale {_range(cover)} around a short exploration from near the origin is the base"
+        f"a Student-t of scale {_range(student)} around a short exploration from near the origin is the base"
     )
     warnings.warn(f"{about}; it is rough: give base= if you know better", stacklevel=5)
-    return Reference(cover, about, search.counts)
+    return Reference(student, about, search.counts)
 
 
 def with_reference(
@@ -298,15 +298,15 @@ def with_reference(
     except InputError as error:
         field = nan_in_data(model)
         raise error if not field else InputError(f"data: {field}; leave those out, or mend them") from None
-    return with_cover(model, found.cover), found
+    return with_found_base(model, found.student), found
 
 
-def with_cover(model: Model, cover: Cover) -> Model:
-    """The model with a cover as its base, beside the proper part of its prior where there is one."""
+def with_found_base(model: Model, student: StudentBase) -> Model:
+    """The model with a Student-t as its base, beside the proper part of its prior where there is one."""
     proper = model.log_base.proper if isinstance(model.log_base, Automatic) else None
     if proper is not None:
-        return replace(model, log_base=PartCover(cover, proper), sample_base=PartCoverSampler(cover, proper))
-    return replace(model, log_base=cover, sample_base=CoverSampler(cover))
+        return replace(model, log_base=PartBase(student, proper), sample_base=PartSampler(student, proper))
+    return replace(model, log_base=student, sample_base=StudentSampler(student))
 
 
 def _variance(law: Local) -> FloatArray:
@@ -314,8 +314,8 @@ def _variance(law: Local) -> FloatArray:
     return np.asarray(law.scale**2 * (1.0 + law.basis**2 @ ((1.0 + law.gain) ** 2 - 1.0)))
 
 
-def _range(cover: Cover) -> str:
-    """Least and largest standard deviation of a cover's normal, in words."""
-    square = np.asarray(cover.basis) ** 2 @ ((1.0 + np.asarray(cover.gain)) ** 2 - 1.0)
-    wide = np.asarray(cover.scale) * np.sqrt(1.0 + square)
+def _range(student: StudentBase) -> str:
+    """Least and largest standard deviation of the normal that a Student-t comes from, in words."""
+    square = np.asarray(student.basis) ** 2 @ ((1.0 + np.asarray(student.gain)) ** 2 - 1.0)
+    wide = np.asarray(student.scale) * np.sqrt(1.0 + square)
     return f"{wide.min():.3g} to {wide.max():.3g}"

@@ -11,7 +11,7 @@ from scipy.special import logsumexp
 from pathtemp._types import FloatArray, IntArray
 from pathtemp.io.persistent import persistent
 from pathtemp.model.evaluate import energies_of, values_of
-from pathtemp.modes.ascent import LEG, LONG, WHITENED, Ascents, BoolArray, ascend
+from pathtemp.modes.ascent import FIRST_STEPS, LONG, WHITENED, Ascents, BoolArray, ascend
 from pathtemp.modes.colder import colder
 from pathtemp.modes.core import EXCESS_DENSITIES, log_excess
 from pathtemp.modes.dedupe import near, nearest_mode
@@ -21,7 +21,7 @@ from pathtemp.modes.parts import PARTS_DENSITIES, in_parts
 from pathtemp.modes.power import Power
 from pathtemp.modes.refine import REFINE_DENSITIES, log_student, refine
 from pathtemp.modes.scan import Scan
-from pathtemp.modes.unseen import missing_mass, most_unseen
+from pathtemp.modes.unseen import missing_mass, unseen_bound
 from pathtemp.paths.geometric import HUGE, GeometricPath
 from pathtemp.result.run import Counts
 from pathtemp.seeds import Stream, rng
@@ -122,7 +122,7 @@ class Search:
         whether it is at a mode, or on the way to one. Then those that came near count too.
         """
         wide = len(self.scale) > WHITENED
-        most_steps = most_steps or (LONG if random and wide else LEG)
+        most_steps = most_steps or (LONG if random and wide else FIRST_STEPS)
         ends = ascend(
             self.path.log_target,
             theta,
@@ -218,14 +218,13 @@ class Search:
         """
         laws = [mode.law for mode in slopes]
         tops = np.stack([law.centre for law in laws])
-        units = np.stack([law.matrix for law in laws])
+        own = len(self.scale) <= WHITENED
         ends = ascend(
             self.path.log_target,
             tops,
-            scale=self.scale,
+            scale=np.stack([law.matrix for law in laws]) if own else self.scale,
             most_gradients=np.inf,
             most_steps=most_steps,
-            units=units,
             room=self.room,
         )
         self._spend(ends.gradients)
@@ -352,7 +351,7 @@ class Search:
         """
         matters = self.shares() > NEGLIGIBLE_MASS
         counts = np.array([mode.from_base for mode in self.modes], int)[matters]
-        return most_unseen(np.concatenate([counts, np.ones(self.unlisted, int)]), self.base_starts)
+        return unseen_bound(np.concatenate([counts, np.ones(self.unlisted, int)]), self.base_starts)
 
     @property
     def missing(self) -> float:

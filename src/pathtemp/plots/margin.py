@@ -61,7 +61,7 @@ def plot(fit: MarginFit, *, exact: Density | None = None) -> Figure:
     figure.suptitle(heading, x=0.01, ha="left", fontsize=11, color=colour, parse_math=False)
     density(fit, panels[0, 0], exact=exact)
     log_density(fit, panels[0, 1])
-    walk(fit, panels[1, 0])
+    chains_along(fit, panels[1, 0])
     acceptance(fit, panels[1, 1])
     panels[1, 1].set_xlabel(_scale(fit), parse_math=False)
     return figure
@@ -99,15 +99,15 @@ def log_density(fit: MarginFit, ax: Axes | None = None) -> Axes:
 
 
 @of_fit
-def walk(fit: MarginFit, ax: Axes | None = None) -> Axes:
-    """The margin of a few chains by iteration: a good walk goes from end to end."""
+def chains_along(fit: MarginFit, ax: Axes | None = None) -> Axes:
+    """The margin of a few chains by iteration: a good one goes from end to end."""
     ax = axes(ax)
     lam = fit.path["lam"].values
     low, high = fit.log_z.lam[0], fit.log_z.lam[-1]
     shown = lam[:: max(1, len(lam) // WALKS)][:WALKS]
     for number, chain in enumerate(shown):
         ax.plot(number + 0.86 * (chain - low) / (high - low), color=BETWEEN, linewidth=0.7)
-    title(ax, "Chains along the margin", f"{fit.diagnostics.tours:,} trips")
+    title(ax, "Chains along the margin", f"{fit.diagnostics.tours:,} round trips")
     ax.set(xlim=(0, lam.shape[1]), xlabel="iteration", ylabel="from end to end, by chain")
     ax.set_yticks(np.arange(len(shown)) + 0.43, [f"chain {number}" for number in range(len(shown))])
     return ax

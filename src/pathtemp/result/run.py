@@ -225,10 +225,10 @@ MOST_POINTS, MOST_NUMBERS = 2**13, 2**19
 """Points of the path that are kept with all of theta, and the numbers that these may be: four megabytes."""
 
 
-def most_points(dim: int) -> int:
+def points_kept(dim: int) -> int:
     """Points of the path that are kept with all of theta.
 
-    >>> most_points(2), most_points(1000)
+    >>> points_kept(2), points_kept(1000)
     (8192, 524)
     """
     return max(1, min(MOST_POINTS, MOST_NUMBERS // dim))
@@ -250,7 +250,7 @@ class PathPoints(NamedTuple):
         (6000, 3)
         """
         rows, chains, dim = theta.shape
-        step = max(1, -(-rows * chains // most_points(dim)))
+        step = max(1, -(-rows * chains // points_kept(dim)))
         return cls(theta[::step].reshape(-1, dim), a[::step].ravel(), lam[::step].ravel())
 
 

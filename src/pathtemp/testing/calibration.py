@@ -16,6 +16,7 @@ from scipy import stats
 
 from pathtemp._types import FloatArray
 from pathtemp.errors import InputError
+from pathtemp.seeds import data_rng
 
 FALSE_ALARM = 1e-6
 """Largest probability that a test alarms at a result that is right."""
@@ -129,7 +130,7 @@ def power(
     >>> power(ENOUGH, sd=2.0) > 0.9, power(ENOUGH, sd=0.5) > 0.9, power(ENOUGH, mean=1.0) > 0.9
     (True, True, True)
     """
-    rng = np.random.default_rng(0)
+    rng = data_rng(0)
     z = mean + sd * rng.standard_normal((trials, count))
     alarms = [not judge_scores(row, spread=spread, bias=bias, false_alarm=false_alarm).passed for row in z]
     return float(np.mean(alarms))

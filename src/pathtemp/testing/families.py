@@ -17,6 +17,7 @@ from jax.scipy.special import gammaln, logsumexp
 from pathtemp._types import Array, FloatArray, IntArray, Key
 from pathtemp.model.layout import Layout
 from pathtemp.model.model import Model
+from pathtemp.seeds import data_rng
 from pathtemp.testing.problem import Problem
 
 DIMENSIONS = (1, 2, 3, 5, 8, 12, 20, 30, 50)
@@ -150,7 +151,7 @@ def family(seed: int, number: int) -> tuple[Problem, Family]:
     >>> problem.model.dim == facts.dim, round(float(problem.shares.sum()), 6)
     (True, 1.0)
     """
-    rng = np.random.default_rng([seed, number])
+    rng = data_rng([seed, number])
     dim = int(rng.choice(DIMENSIONS))
     count = min(int(rng.choice(COUNTS)), {1: 6, 2: 16}.get(dim, 64))
     lowest = WIDTHS[0] if rng.random() < 0.25 else max(WIDTHS[0], float(np.exp(-LEAST_VOLUME / dim)))

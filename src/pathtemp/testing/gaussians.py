@@ -11,6 +11,7 @@ from pathtemp._types import Array, FloatArray, Key
 from pathtemp.errors import InputError
 from pathtemp.model.layout import Layout
 from pathtemp.model.model import Model
+from pathtemp.seeds import data_rng
 from pathtemp.testing.problem import Problem
 
 _LOG_2PI = float(np.log(2 * np.pi))
@@ -53,7 +54,7 @@ def high_dimensional_gaussian(dim: int = 2000, *, sigma: float = 0.05, seed: int
     >>> round(high_dimensional_gaussian().log_z_end)
     -6980
     """
-    y = np.random.default_rng(seed).normal(size=dim) * np.sqrt(1.0 + sigma**2)
+    y = data_rng(seed).normal(size=dim) * np.sqrt(1.0 + sigma**2)
     precision = np.full(dim, 1.0 + 1.0 / sigma**2)
     height = -0.5 * float(y @ y) / (1.0 + sigma**2)
     return _between_normals("high_dimensional_gaussian", precision, y / (1.0 + sigma**2), height)

@@ -15,6 +15,7 @@ from scipy.stats import multivariate_t
 from pathtemp._types import Array, FloatArray, Key
 from pathtemp.model.layout import Layout
 from pathtemp.model.model import Model
+from pathtemp.seeds import data_rng
 from pathtemp.testing.problem import Problem
 
 
@@ -79,7 +80,7 @@ def simulate(dim: int, n: int, seed: int) -> tuple[FloatArray, FloatArray]:
     >>> [part.shape for part in simulate(3, 10, seed=0)]
     [(10, 3), (10,)]
     """
-    rng = np.random.default_rng(seed)
+    rng = data_rng(seed)
     correlation = 0.5 * np.eye(dim) + 0.5
     design = 2.0 / np.sqrt(dim) * rng.normal(size=(n, dim)) @ np.linalg.cholesky(correlation).T
     coefficients = 1.5 * rng.normal(size=dim)
@@ -91,7 +92,7 @@ def _adapted_importance(
     log_density: Callable[[FloatArray], FloatArray], mode: FloatArray, covariance: FloatArray, draws: int
 ) -> tuple[float, float]:
     """Log integral of a density close to a normal, and its standard error, in two rounds."""
-    rng = np.random.default_rng(1)
+    rng = data_rng(1)
     centre, spread = mode, 1.05 * covariance
     for df in (np.inf, 100.0):
         proposal = multivariate_t(centre, spread, df=df, seed=rng)  # type: ignore[arg-type]

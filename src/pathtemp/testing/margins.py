@@ -14,6 +14,7 @@ from pathtemp._types import Array, FloatArray, Key
 from pathtemp.model.layout import Layout
 from pathtemp.model.model import Model
 from pathtemp.model.transforms import Positive
+from pathtemp.seeds import data_rng
 from pathtemp.testing.eight_schools import EFFECT, STDERR, eight_schools, eight_schools_tau
 from pathtemp.testing.funnel import funnel
 from pathtemp.testing.quadrature import TabulatedDensity, gauss_legendre
@@ -90,7 +91,7 @@ def hierarchical(groups: int = 50, *, seed: int = 1) -> MarginProblem:
     >>> problem.model.dim, bool(problem.law.quantile(0.01) < 0.1)
     (52, True)
     """
-    rng = np.random.default_rng(seed)
+    rng = data_rng(seed)
     error = 2.0 / np.sqrt(rng.integers(1, 41, groups))
     effect = 1.5 + 0.3 * rng.normal(size=groups) + error * rng.normal(size=groups)
     return _exact(effect, error, _half_normal, f"hierarchical_{groups}")

@@ -14,6 +14,7 @@ from pathtemp._types import Array, FloatArray, Key, LogDensity
 from pathtemp.errors import InputError
 from pathtemp.model.layout import Layout
 from pathtemp.model.model import Model
+from pathtemp.seeds import data_rng
 from pathtemp.testing.problem import IntArray, Problem
 from pathtemp.testing.quadrature import edges_around, gauss_legendre, geometric_curve
 
@@ -111,7 +112,7 @@ def paper_mixture(
     >>> problem.model.dim, problem.shares[0]
     (100, np.float64(0.1))
     """
-    centres = centre_scale * np.random.default_rng(seed).normal(size=(10, dim))
+    centres = centre_scale * data_rng(seed).normal(size=(10, dim))
     distance = np.linalg.norm(centres[:, None] - centres[None], axis=-1)
     variance = float(distance[np.triu_indices(10, 1)].min()) / 10.0
     scale = 1.5 * float(np.sqrt(centre_scale**2 + variance)) if base_scale is None else base_scale

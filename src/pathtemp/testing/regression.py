@@ -12,6 +12,7 @@ from pathtemp._types import Array, FloatArray, Key
 from pathtemp.model.layout import Layout
 from pathtemp.model.model import Model
 from pathtemp.model.transforms import Positive
+from pathtemp.seeds import data_rng
 from pathtemp.testing.problem import Problem
 
 _LOG_2PI = float(np.log(2 * np.pi))
@@ -23,7 +24,7 @@ def simulate(dim: int, n: int, sigma: float, seed: int) -> tuple[FloatArray, Flo
     >>> [part.shape for part in simulate(3, 10, sigma=1.0, seed=0)]
     [(10, 3), (10,)]
     """
-    rng = np.random.default_rng(seed)
+    rng = data_rng(seed)
     design = rng.normal(size=(n, dim)) * np.geomspace(0.3, 3.0, dim)
     return design, design @ rng.normal(size=dim) + sigma * rng.normal(size=n)
 

@@ -10,6 +10,7 @@ from scipy.special import gammaln
 from pathtemp._types import Array, FloatArray, Key
 from pathtemp.model.layout import Layout
 from pathtemp.model.model import Model
+from pathtemp.seeds import data_rng
 from pathtemp.testing.problem import IntArray, Problem
 
 DIM, DF = 8, 5.0
@@ -78,7 +79,7 @@ def student_modes(*, base_scale: float = 20.0, seed: int = 0) -> Problem:
 
 def _places(seed: int) -> tuple[FloatArray, FloatArray]:
     """Centres ``(5, 8)``, on orthogonal directions and so at least 42 apart, and rotations ``(5, 8, 8)``."""
-    rng = np.random.default_rng(seed)
+    rng = data_rng(seed)
     directions = np.linalg.qr(rng.normal(size=(DIM, DIM)))[0][: len(WEIGHTS)]
     return 30.0 * directions, np.linalg.qr(rng.normal(size=(len(WEIGHTS), DIM, DIM)))[0]
 

@@ -78,10 +78,10 @@ def check_ess(ess: float, *, limit: float = 200.0, more: str = MORE) -> Check:
     return judged("ESS", ess, limit, passed, message)
 
 
-def most_rhat(asked: float, draws: int, *, several: bool) -> float:
+def rhat_limit(asked: float, draws: int, *, several: bool) -> float:
     """Limit on R-hat for this number of target draws, of one mode or of ``several``; ``asked`` is the user's limit.
 
-    >>> most_rhat(1.05, 4096, several=False), most_rhat(1.05, 4096, several=True), most_rhat(1.05, 500, several=True)
+    >>> rhat_limit(1.05, 4096, several=False), rhat_limit(1.05, 4096, several=True), rhat_limit(1.05, 500, several=True)
     (1.01, 1.02, 1.05)
     """
     return asked if draws < FEW_DRAWS else min(asked, SEVERAL_MODES if several else ONE_MODE)

@@ -21,7 +21,7 @@ from pathtemp._types import Array, FloatArray, IntArray
 from pathtemp.engines.default.transport import fit_transport, median_spread, shrink_scales
 from pathtemp.io.persistent import storable
 from pathtemp.kernels import hmc
-from pathtemp.kernels.rejected import GRADIENT, Rejected, code_at_end, point_of
+from pathtemp.kernels.rejected import Rejected, point_of, rejected_end
 from pathtemp.kernels.spread import held_copied, held_spread, on_device
 from pathtemp.kernels.transport import AffineMap, Transport
 from pathtemp.kernels.transported_hmc import jitter
@@ -79,6 +79,19 @@ class MovesShape:
         return self.moves * (self.leapfrogs + price) * particles
 
 
+@dataclass(frozen=True)
+class Allowance:
+    """What may be spent at most: gradient equivalents, a density at ``price`` gradients, until it is ``late``."""
+
+    gradients: float = np.inf
+    price: float = 0.0
+    late: Callable[[], bool] = lambda: False
+
+    def ends(self, spent: Counts, shape: MovesShape, particles: int) -> bool:
+        """Whether the moves of one more level may not be made after what is ``spent``."""
+        return spent.cost(self.price) + shape.dearest(particles, self.price) > self.gradients or self.late()
+
+
 def make_moves(path: GeometricPath, shape: MovesShape) -> Callable[..., Any]:
     """The function that moves all particles at one lam, to be jitted.
 
@@ -117,12 +130,11 @@ def make_moves(path: GeometricPath, shape: MovesShape) -> Callable[..., Any]:
                 ratio = log_density(proposed, lam) - log_density(energies, lam) + proposal.kinetic_fall
                 probability = hmc.acceptance(ratio)
                 accepted = u[1] < probability
-                code = code_at_end(values, proposal.theta)
                 return (
                     jnp.where(accepted, proposal.theta, theta),
                     jnp.where(accepted, proposed, energies),
                     probability,
-                    Rejected(code, jnp.where(code == GRADIENT, proposal.no_gradient, proposal.theta)),
+                    rejected_end(values, proposal.theta, proposal.no_gradient),
                 )
 
             particles = (indices, theta, energies)
@@ -220,21 +232,18 @@ def equilibrate(
     full: bool,
     seed: int,
     shape: MovesShape,
-    most_gradients: float = np.inf,
-    price: float = 0.0,
-    late: Callable[[], bool] = lambda: False,
+    allowed: Allowance,
     calls: int = 60,
 ) -> tuple[FloatArray, FloatArray, float, Counts]:
     """Bring particles to the base by HMC at lam = 0, where the base is only a density.
 
     Returns theta, energies, the R-hat of the second half over particles, and what it cost: ``calls`` times the moves of
-    ``shape``, or as many as ``most_gradients`` pay for until it is ``late``, and one at least; a density costs
-    ``price`` gradients. R-hat is NaN where those are too few to say.
+    ``shape``, or as many as are ``allowed``, and one at least. R-hat is NaN where those are too few to say.
     """
     log_step, spent = on_device(np.log(0.3)), Counts()
     kept: list[FloatArray] = []
     for call in range(calls):
-        if kept and (spent.cost(price) + shape.dearest(len(theta), price) > most_gradients or late()):
+        if kept and allowed.ends(spent, shape, len(theta)):
             break
         chart = chart_of(theta, full=full)
         new, new_energies, log_step, steps, _ = moves(
@@ -285,17 +294,14 @@ def anneal(
     full: bool,
     ess: float,
     seed: int,
-    most_gradients: float,
     on_level: Callable[[float, int], None],
     shape: MovesShape,
-    price: float = 0.0,
-    late: Callable[[], bool] = lambda: False,
+    allowed: Allowance,
 ) -> tuple[list[Level], Counts]:
     """Carry particles from lam = 0 to lam = 1; returns the levels (the base first) and what they cost.
 
     ``start`` are particles (n, dim) of the base and their energies (n, 2). It stops early, short of lam = 1, where
-    ``most_gradients`` do not pay for another level, a density at ``price`` gradients, or it is ``late``; the last one
-    then says how far it came. One level above the base is always made.
+    another level is not ``allowed``; the last one then says how far it came. One level above the base is always made.
     """
     rng, (theta, energies) = seeds.rng(Stream.ANNEAL, seed), start
     count, dim = theta.shape
@@ -304,7 +310,7 @@ def anneal(
     levels = [Level(0.0, theta, energies, host_delta(energies), in_theta, 1.0)]
     spent = Counts()
     while levels[-1].lam < 1.0 and len(levels) < MAX_LEVELS:
-        if len(levels) > 1 and (spent.cost(price) + shape.dearest(count, price) > most_gradients or late()):
+        if len(levels) > 1 and allowed.ends(spent, shape, count):
             break
         last = levels[-1]
         lam = next_lam(last.delta, last.lam, ess)

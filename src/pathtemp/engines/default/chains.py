@@ -11,7 +11,7 @@ import jax
 import numpy as np
 
 from pathtemp._types import FloatArray, HostArray
-from pathtemp.engines.default.anneal import Level, MovesShape, anneal, chart_of, equilibrate, make_moves
+from pathtemp.engines.default.anneal import Allowance, Level, MovesShape, anneal, chart_of, equilibrate, make_moves
 from pathtemp.engines.default.effort import is_cheap
 from pathtemp.engines.default.learner import (
     Pool,
@@ -175,13 +175,13 @@ class Chains:
         shape = MovesShape(settings.anneal_moves, leapfrogs, settings.acceptance, settings.batch, self.devices)
         moves = self._compiled_moves(shape)
         begin = time.perf_counter()
-        how: dict[str, Any] = {"full": self.full, "seed": self.seed, "shape": shape, "price": price, "late": late}
+        how: dict[str, Any] = {"full": self.full, "seed": self.seed, "shape": shape}
         if self.model.sample_base is None:
-            most = min(at_base, room)
-            theta, energies, self.base_rhat, spent = equilibrate(moves, theta, energies, most_gradients=most, **how)
+            allowed = Allowance(min(at_base, room), price, late)
+            theta, energies, self.base_rhat, spent = equilibrate(moves, theta, energies, allowed=allowed, **how)
             self.counts, room = self.counts + spent, room - spent.cost(price)
-        most, ess = min(most_gradients, room), settings.anneal_ess
-        levels, spent = anneal(moves, (theta, energies), ess=ess, most_gradients=most, on_level=on_level, **how)
+        how |= {"ess": settings.anneal_ess, "allowed": Allowance(min(most_gradients, room), price, late)}
+        levels, spent = anneal(moves, (theta, energies), on_level=on_level, **how)
         self.counts = self.counts + spent
         self.start_from(levels)
         self.seconds["anneal"] += time.perf_counter() - begin

@@ -42,7 +42,7 @@ from pathtemp.result.fit import Fit
 from pathtemp.result.run import Counts, RoundRecord, Run
 from pathtemp.seeds import seed_word
 from pathtemp.verdict.diagnostics import Mixing
-from pathtemp.verdict.draws import FEW_DRAWS, check_both_ess, most_rhat
+from pathtemp.verdict.draws import FEW_DRAWS, check_both_ess, rhat_limit
 from pathtemp.verdict.registry import more_rounds_would_help
 from pathtemp.verdict.travel import BINS
 
@@ -292,21 +292,21 @@ class TemperEngine(ChainsEngine):
         """Whether R-hat and ESS of the target draws are as they should be, as far as their own coordinates tell."""
         chains, wanted = self.chains, self.chains.draws * self._plan.settings.chains
         mixing = Mixing.of(target_draws(chains).theta)
-        limit = most_rhat(self._plan.settings.rhat, wanted, several=True)
+        limit = rhat_limit(self._plan.settings.rhat, wanted, several=True)
         return mixing.rhat < limit and check_both_ess(mixing.bulk, mixing.tail, wanted).passed
 
     def kept_back(self, left: float) -> float:
-        """Gradient equivalents for the last look at the target draws, and for the densities of the verdict."""
+        """Gradient equivalents for the last search among the target draws, and for the densities of the verdict."""
         early = 0 if self.early_targets is None else len(self.early_targets)
         verdict = self.price * verdict_densities(self.chains, early, rounds=left / self.round_cost)
         return verdict + (0.0 if self.modes is None else self.modes.kept_back(self, left - verdict))
 
     def finish(self, host: Host, room: float) -> bool:
         """Look for modes among the target draws, once for the rounds there are."""
-        return self.modes is not None and self.modes.look_at_draws(self, host, room)
+        return self.modes is not None and self.modes.search_draws(self, host, room)
 
     def begins_again(self, host: Host) -> bool:
-        """Make ready to begin again where that look led to a mode that the base should know; whether it did."""
+        """Make ready to begin again where that search led to a mode that the base should know; whether it did."""
         return self.modes is not None and self.modes.found_late(self, host)
 
     def make_room(self, draws: int) -> float:

@@ -13,7 +13,7 @@ from pathtemp._types import FloatArray, IntArray
 from pathtemp.engines.default import early
 from pathtemp.engines.default.chains import Chains
 from pathtemp.engines.default.effort import THOROUGH, work_of
-from pathtemp.engines.default.look import AFTERWARDS, LOOK_DRAWS, LOOK_SLOPES, look_cost
+from pathtemp.engines.default.late_search import AFTERWARDS, LATE_DRAWS, LATE_SLOPES, late_search_cost
 from pathtemp.engines.default.verdict import Frozen, target_draws
 from pathtemp.engines.protocol import Host
 from pathtemp.io.persistent import persistent
@@ -66,10 +66,10 @@ FURTHER = 1.25
 """Points of a scan for each draw of the base in it: some lie further out."""
 
 MOST_OF_PART = 0.2
-"""Largest share of what is left of a run for the look at its end."""
+"""Largest share of what is left of a run for the search at its end."""
 
-LOOK_AT = (2, 6)
-"""Adaptive rounds after which target draws are looked at."""
+SEARCHED_AFTER = (2, 6)
+"""Adaptive rounds after which modes are looked for among target draws."""
 
 MOST_RESTARTS = 3
 
@@ -226,14 +226,14 @@ class ModeSearch:
     def met_new_mode(self, engine: TemperEngine, record: Record, host: Host) -> bool:
         """Whether target draws of this round lead to a mode of some mass, and there is room to begin again with it."""
         self._rounds += 1
-        if self._restarts == MOST_RESTARTS or self._rounds not in LOOK_AT:
+        if self._restarts == MOST_RESTARTS or self._rounds not in SEARCHED_AFTER:
             return False
         left, again = engine.room_before_rounds(host), self._again_cost(engine, host)
-        cost = self._look_cost(host.schedule.planned, engine.price)
+        cost = self._late_cost(host.schedule.planned, engine.price)
         if left < cost + again:
             return False
         theta = np.asarray(record.theta)[np.asarray(record.theta_lam) >= 1.0]
-        new = self._look(theta, cost, engine, host)
+        new = self._late_search(theta, cost, engine, host)
         return bool(np.any(self._search.shares()[new] >= gates.MATTERS))
 
     def learn(self, theta: FloatArray, engine: TemperEngine, host: Host) -> bool:
@@ -270,16 +270,16 @@ class ModeSearch:
         # Its moves have two gradients and more for each density.
         return ROUNDS_AFTER * engine.round_cost + (1.0 + 0.5 * engine.price) * max(host.spent_on("anneal"))
 
-    def _look_cost(self, planned: float, price: float) -> float:
-        """Gradient equivalents that a look may cost in a run of so many, where a density has this price."""
-        return look_cost(10.0 * MOST_SEARCH if self._budget is None else planned, price)
+    def _late_cost(self, planned: float, price: float) -> float:
+        """Gradient equivalents that a search among target draws may cost in a run of so many; a density at a price."""
+        return late_search_cost(10.0 * MOST_SEARCH if self._budget is None else planned, price)
 
     def kept_back(self, engine: TemperEngine, left: float) -> float:
-        """Gradient equivalents of the ``left`` ones for the look at the end; none where they are few."""
-        cost = self._look_cost(engine.charged + left, engine.price)
+        """Gradient equivalents of the ``left`` ones for the search at the end; none where they are few."""
+        cost = self._late_cost(engine.charged + left, engine.price)
         return cost if cost <= MOST_OF_PART * left else 0.0
 
-    def look_at_draws(self, engine: TemperEngine, host: Host, room: float) -> bool:
+    def search_draws(self, engine: TemperEngine, host: Host, room: float) -> bool:
         """Once for the rounds there are: climb from the target draws, and weigh what is new.
 
         A mode that is found here came too late for the base. A run without a budget begins again with it; else the
@@ -291,7 +291,7 @@ class ModeSearch:
         self._search.room, self._search.price = room, engine.price
         with host.timed("search"):
             theta = target_draws(engine.chains).flat
-            if len(self._look(theta, room, engine, host)):
+            if len(self._late_search(theta, room, engine, host)):
                 self._search.refine()
             self._excess = self._search.excess(theta)
             self._note(engine, host)
@@ -316,15 +316,15 @@ class ModeSearch:
             engine.anneal(host)
         return True
 
-    def _look(self, theta: FloatArray, room: float, engine: TemperEngine, host: Host) -> IntArray:
+    def _late_search(self, theta: FloatArray, room: float, engine: TemperEngine, host: Host) -> IntArray:
         """Climb from the target draws (n, dim) that are explained least; returns the numbers of new modes."""
         search = self._search
         if len(theta) == 0 or search.without_list or room < LANES * CHUNK + engine.price * AFTERWARDS:
             return np.zeros(0, np.int64)
         after = engine.price * AFTERWARDS
         search.room, search.price = room - after, engine.price
-        theta = self._rng.permutation(theta)[: LOOK_DRAWS if engine.price else None]
-        seen = search.scan(theta, gradients=LOOK_SLOPES * search.room, drawn=len(theta))
+        theta = self._rng.permutation(theta)[: LATE_DRAWS if engine.price else None]
+        seen = search.scan(theta, gradients=LATE_SLOPES * search.room, drawn=len(theta))
         picked = search.least_explained(seen, BATCH)
         new = search.climb(seen.theta[picked], found_by="draws", random=False, most_gradients=search.room)
         search.room += after
@@ -341,7 +341,7 @@ class ModeSearch:
             labels = search.labels(draws.flat).reshape(draws.chain.shape)
             share, se, visited = mode_shares(labels, draws.numbered_tours, len(search.modes))
         several = search.crowded or int(np.count_nonzero(share > gates.MATTERS)) > 1
-        checks = run.diagnostics.checks if several else _strict(run, frozen.most_rhat(several=False))
+        checks = run.diagnostics.checks if several else _strict(run, frozen.rhat_limit(several=False))
         if not search.without_list:
             expected = search.shares()
             checks = (

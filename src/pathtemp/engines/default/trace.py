@@ -15,7 +15,7 @@ from pathtemp.io.persistent import persistent
 from pathtemp.kernels.rounds import Record
 from pathtemp.kernels.transported_hmc import KernelParameters
 from pathtemp.result.curve import LogZ
-from pathtemp.result.run import PathPoints, most_points
+from pathtemp.result.run import PathPoints, points_kept
 from pathtemp.verdict.travel import BINS
 
 MOST_POINTS = 2**17
@@ -40,7 +40,7 @@ class Trace:
     def __init__(self, chains: int) -> None:
         self._chains = chains
         self._shown = min(chains, MOST_POINTS // FEWEST_ROWS)
-        self.rows, self.whole = Rows(MOST_POINTS // self._shown), Rows(most_points(1))
+        self.rows, self.whole = Rows(MOST_POINTS // self._shown), Rows(points_kept(1))
         self.rounds = 0
         self.visits = TargetVisits(chains)
         self.returns = np.zeros(chains, int)
@@ -66,7 +66,7 @@ class Trace:
     def _add_whole(self, record: Record) -> None:
         """Add points with all of theta, which the record has at the end of every block of iterations."""
         blocks, chains, dim = record.theta.shape
-        most = most_points(dim)
+        most = points_kept(dim)
         shown = slice(0, min(chains, max(1, most // FEWEST_ROWS)))
         self.whole.most = max(1, most // shown.stop)
         ends = slice(len(record.lam) // blocks - 1, None, len(record.lam) // blocks)

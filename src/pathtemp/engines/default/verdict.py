@@ -138,9 +138,9 @@ class Frozen:
         """The target draws: as many as were asked for, or all that were kept."""
         return grouped(self.target, self.chains, most=self.asked, islands=self.islands)
 
-    def most_rhat(self, *, several: bool) -> float:
+    def rhat_limit(self, *, several: bool) -> float:
         """Largest R-hat of the target draws, of one mode or of ``several``."""
-        return gates.most_rhat(self.settings.rhat, self.wanted, several=several)
+        return gates.rhat_limit(self.settings.rhat, self.wanted, several=several)
 
     def base_draws(self, shape: tuple[int, int]) -> FloatArray:
         """Draws at lam = 0: exact where the base can be sampled, else the chains' own."""
@@ -195,7 +195,7 @@ def judge(frozen: Frozen, history: tuple[RoundRecord, ...]) -> Run:
     checks = [
         *_travel_gates(frozen),
         *_draws_gates(frozen, draws, final),
-        gates.check_rhat(mixing.rhat, limit=frozen.most_rhat(several=True)),
+        gates.check_rhat(mixing.rhat, limit=frozen.rhat_limit(several=True)),
         gates.check_both_ess(mixing.bulk, mixing.tail, frozen.wanted),
         travel.check_agreement(first, frozen.second, ("Rao-Blackwell", "MBAR")),
         travel.check_precision(first[1]),

@@ -29,7 +29,7 @@ from pathtemp.paths.pseudoprior import Kernels
 from pathtemp.result.curve import LogZ
 from pathtemp.result.fit import Fit
 from pathtemp.result.run import Counts, PathPoints, Rejections, RoundRecord, Run
-from pathtemp.seeds import round_key, seed_word
+from pathtemp.seeds import probe_key, round_key, seed_word
 from pathtemp.settings import PaperSettings
 
 STUCK_IN_BASE = 0.8
@@ -234,7 +234,7 @@ def _compile(
 
     flat = Kernels.fit(np.linspace(0.0, 1.0, 3), np.zeros(3), kernels=kernels)
     jitted: Any = jax.jit(program)
-    executable: Callable[[Key, Kernels], tuple[Draws, Array]] = jitted.lower(jax.random.key(0), flat).compile()
+    executable: Callable[[Key, Kernels], tuple[Draws, Array]] = jitted.lower(probe_key(), flat).compile()
     return executable
 
 

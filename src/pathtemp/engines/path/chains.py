@@ -15,7 +15,7 @@ from pathtemp.engines.met import Watch
 from pathtemp.engines.path.pool import Pool, Slopes
 from pathtemp.engines.path.search import FEWEST_DENSITIES, FEWEST_SEARCH
 from pathtemp.engines.path.targets import TargetMarginal
-from pathtemp.engines.path.transport import Chart, refine
+from pathtemp.engines.path.transport import NodalTransport, refine
 from pathtemp.errors import InputError
 from pathtemp.io.persistent import persistent
 from pathtemp.kernels.compilation import compiled_once
@@ -47,7 +47,7 @@ STEPS = 13
 
 
 @persistent(
-    *("chart", "pool", "counts", "rounds", "rejected", "seconds", "log_z", "log_c", "log_step", "pinned"),
+    *("learned", "pool", "counts", "rounds", "rejected", "seconds", "log_z", "log_c", "log_step", "pinned"),
     device=("state",),
 )
 class PathChains:
@@ -90,13 +90,13 @@ class PathChains:
         self.log_c: FloatArray = np.zeros(CELLS + 1)
         self.log_step: FloatArray = np.zeros(STEPS)
         self.pinned = False
-        self.chart: Chart
+        self.learned: NodalTransport
         self.state: PathState
         self.parameters: PathParameters
 
-    def begin(self, chart: Chart, theta: FloatArray, lam: FloatArray) -> None:
+    def begin(self, learned: NodalTransport, theta: FloatArray, lam: FloatArray) -> None:
         """Put the chains at theta (C, dim) and lam (C,), on a transport whose nodes span the interval."""
-        self.chart = chart
+        self.learned = learned
         self.log_step = np.full(STEPS, np.log(1.2 * self.dim**-0.25))
         s = np.clip((lam - self.low) / (self.high - self.low), 1e-6, 1 - 1e-6)
         a = self.ends[0] + (1.0 - sum(self.ends)) * s
@@ -118,17 +118,17 @@ class PathChains:
     @property
     def dim(self) -> int:
         """Dimension of theta."""
-        return self.chart.location.shape[1]
+        return self.learned.location.shape[1]
 
     @property
     def low(self) -> float:
         """Lam at the start of the path."""
-        return float(self.chart.lam[0])
+        return float(self.learned.lam[0])
 
     @property
     def high(self) -> float:
         """Lam at its end."""
-        return float(self.chart.lam[-1])
+        return float(self.learned.lam[-1])
 
     @property
     def round_gradients(self) -> float:
@@ -199,7 +199,7 @@ class PathChains:
         if interval is not None:
             self._move_to(interval)
         for _ in range(PASSES):
-            self.chart = refine(self.chart, *self.pool.draws())
+            self.learned = refine(self.learned, *self.pool.draws())
         lam = np.linspace(self.low, self.high, CELLS + 1)
         self.log_z, root, spread = self.pool.curve(lam)
         log_c = self.log_z - self.target.log_density(lam, root, spread)
@@ -222,7 +222,7 @@ class PathChains:
         lam = self.lam_of(np.asarray(self.state.a))
         positions = np.linspace(self.low, self.high, STEPS)
         old_step = self.log_step
-        self.chart = self.chart.at(np.linspace(*interval, len(self.chart.lam)))
+        self.learned = self.learned.at(np.linspace(*interval, len(self.learned.lam)))
         self.log_step = np.interp(np.linspace(self.low, self.high, STEPS), positions, old_step)
         s = np.clip((lam - self.low) / (self.high - self.low), 1e-6, 1 - 1e-6)
         a = self.ends[0] + (1.0 - sum(self.ends)) * s
@@ -234,7 +234,7 @@ class PathChains:
             jnp.asarray([self.low, self.high]),
             jnp.asarray(self.ends, float),
             jnp.asarray(self.log_c),
-            self.chart.transport(),
+            self.learned.transport(),
             jnp.asarray(self.log_step),
             jnp.asarray(self.pinned),
             self.args,

@@ -11,7 +11,7 @@ import numpy as np
 from pathtemp._types import FloatArray
 from pathtemp.engines.path.chains import CELLS, PathChains, round_gradients
 from pathtemp.engines.path.trace import PathTrace
-from pathtemp.engines.path.transport import Chart
+from pathtemp.engines.path.transport import NodalTransport
 from pathtemp.engines.path.widen import edge_noise, wanted_interval
 from pathtemp.engines.protocol import ChainsEngine, Host, Line, Schedule
 from pathtemp.errors import InputError
@@ -36,7 +36,7 @@ FEWEST_ADAPTATIONS = 4
 class Found(NamedTuple):
     """What the search gives: the first transport, theta (chains, dim), lam (chains,), and what it cost."""
 
-    chart: Chart
+    learned: NodalTransport
     theta: FloatArray
     lam: FloatArray
     counts: Counts
@@ -95,7 +95,7 @@ class PathEngine(ChainsEngine):
         """Search, and fit the first transport."""
         host.progress.compile("search")
         found = self.search(host)
-        self.chains.begin(found.chart, found.theta, found.lam)
+        self.chains.begin(found.learned, found.theta, found.lam)
         self.chains.counts = self.chains.counts + found.counts + Counts(0, len(found.theta))
         self.chains.pin(self._pinned > 0)
 

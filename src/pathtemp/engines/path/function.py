@@ -15,9 +15,9 @@ from pathtemp.engines.met import Place, Watch
 from pathtemp.engines.path.chains import CELLS, PathChains
 from pathtemp.engines.path.engine import Found, PathEngine
 from pathtemp.engines.path.plans import PathPlan
-from pathtemp.engines.path.search import search
+from pathtemp.engines.path.search import bursts_for, search
 from pathtemp.engines.path.targets import TargetMarginal
-from pathtemp.engines.path.transport import flat_chart, refine
+from pathtemp.engines.path.transport import flat_transport, refine
 from pathtemp.engines.path.verdict import judge
 from pathtemp.engines.path.weights import thinned
 from pathtemp.engines.protocol import Host
@@ -28,7 +28,7 @@ from pathtemp.model.evaluate import BLOCK
 from pathtemp.model.inputs import check_repeatable
 from pathtemp.model.layout import Layout
 from pathtemp.model.model import Model
-from pathtemp.model.price import density_price, timed_again, told_of_waiting
+from pathtemp.model.price import density_price, told_if_slow, told_of_waiting
 from pathtemp.paths.function import FunctionPath, LogPath
 from pathtemp.paths.links import BASE_END, TARGET_START
 from pathtemp.result.curve import LogZ
@@ -88,8 +88,7 @@ class FunctionEngine(PathEngine):
         found = search(
             self._log_q,
             self._starts,
-            gradients=SEARCH_SHARE * host.schedule.planned,
-            price=self.price,
+            bursts=bursts_for(SEARCH_SHARE * host.schedule.planned, len(self._starts), self.price),
             seed=plan.seed,
             each=(lam,),
             shared=self.chains.args,
@@ -99,16 +98,16 @@ class FunctionEngine(PathEngine):
         draws = found.draws.reshape(-1, plan.dim)
         at = np.tile(lam, len(found.draws))
         gradient = in_blocks(_gradient, (self._log_q,), self.chains.args, (draws, at))[0]
-        chart = flat_chart(plan.interval, draws)
+        learned = flat_transport(plan.interval, draws)
         for radius in RADII:
-            chart = refine(chart, at, draws, gradient, radius=radius)
-        return Found(chart, found.last, lam, found.counts + Counts(len(draws), 0))
+            learned = refine(learned, at, draws, gradient, radius=radius)
+        return Found(learned, found.last, lam, found.counts + Counts(len(draws), 0))
 
     def _check_starts(self, lam: FloatArray) -> None:
         """Raise where log q is +inf at a start, or has no density at any."""
         with told_of_waiting("log_q"):
             values = self.chains.values(self._starts, lam)
-        again = timed_again("log_q", lambda: self.chains.values(self._starts, lam), count=len(lam))
+        again = told_if_slow("log_q", lambda: self.chains.values(self._starts, lam), count=len(lam))
         self.chains.counts = self.chains.counts + Counts(0, 2 * len(lam))
         check_repeatable("log_q", values, again)
         code = code_of(jnp.asarray(values)[:, None])[:, None]

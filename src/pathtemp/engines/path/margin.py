@@ -17,9 +17,9 @@ from pathtemp.engines.path.evidence import log_evidence
 from pathtemp.engines.path.margin_run import MarginRun, margin_fit
 from pathtemp.engines.path.plans import MarginPlan
 from pathtemp.engines.path.probe import mass_beyond, probes_of
-from pathtemp.engines.path.search import search
+from pathtemp.engines.path.search import bursts_for, search
 from pathtemp.engines.path.targets import TargetMarginal
-from pathtemp.engines.path.transport import flat_chart, refine
+from pathtemp.engines.path.transport import flat_transport, refine
 from pathtemp.engines.path.verdict import judge
 from pathtemp.engines.path.weights import thinned
 from pathtemp.engines.path.widen import shares, tail_masses
@@ -85,13 +85,13 @@ class MarginEngine(PathEngine):
 
     def search(self, host: Host) -> Found:
         """HMC on the target from the starts; the interval is what it saw, a little wider, where none is given."""
-        gradients = SEARCH_SHARE * host.schedule.planned
+        bursts = bursts_for(SEARCH_SHARE * host.schedule.planned, len(self._starts), self.price)
         of_target = Watch(self._model, partial(target_at, self._model))
 
         def note(rejected: Rejected, evaluations: int) -> None:
             self.chains.rejected = self.chains.rejected + of_target.met(rejected, None, evaluations)
 
-        how: dict[str, Any] = {"gradients": gradients, "price": self.price, "seed": self.chains.seed, "note": note}
+        how: dict[str, Any] = {"bursts": bursts, "seed": self.chains.seed, "note": note}
         found = search(self._model.log_target, self._starts, **how)
         flat = np.concatenate([found.draws.reshape(-1, self._model.dim), found.last])
         theta, lam, gradient = _split(self._margin, flat)
@@ -100,13 +100,13 @@ class MarginEngine(PathEngine):
             raise InputError(f"margin: {self._margin.name!r} or its gradient is not finite where the chains went")
         low, high = float(lam[usable].min()), float(lam[usable].max())
         pad = PAD * (high - low) + 1e-3
-        chart = flat_chart((low - pad, high + pad) if self._fixed is None else self._fixed, theta[usable])
+        learned = flat_transport((low - pad, high + pad) if self._fixed is None else self._fixed, theta[usable])
         for radius in RADII:
-            chart = refine(chart, lam[usable], theta[usable], gradient[usable], radius=radius)
+            learned = refine(learned, lam[usable], theta[usable], gradient[usable], radius=radius)
         last = slice(len(flat) - len(found.last), None)
         standing = usable[last]
         begin = np.where(standing, np.arange(len(standing)), np.flatnonzero(standing)[0] if standing.any() else 0)
-        return Found(chart, theta[last][begin], lam[last][begin], found.counts + Counts(len(flat), 0))
+        return Found(learned, theta[last][begin], lam[last][begin], found.counts + Counts(len(flat), 0))
 
     def kept_back(self, left: float) -> float:
         """For the bridge, one density for each draw along the margin, and for the look beyond the interval."""

@@ -15,7 +15,7 @@ from pathtemp.engines.path.chains import PathChains
 from pathtemp.engines.path.transport import NODES, to_z
 from pathtemp.kernels.compilation import compiled_once
 from pathtemp.kernels.rejected import Rejected, code_of, point_of
-from pathtemp.kernels.triangular import TriangularTransport
+from pathtemp.kernels.transport import Transport
 from pathtemp.paths.function import FunctionPath
 from pathtemp.paths.geometric import as_energies
 from pathtemp.result.run import Counts
@@ -42,7 +42,7 @@ def mass_beyond(chains: PathChains, log_z: FloatArray) -> tuple[float, float, Co
     worst, where, counts = -np.inf, chains.low, Counts()
     for start, at_edge, edge in ((chains.low - width, PLACES, log_z[0]), (chains.high, 0, log_z[-1])):
         lam = np.linspace(start, start + width, PLACES + 1)
-        transport = chains.chart.at(np.linspace(start, start + width, NODES)).transport()
+        transport = chains.learned.at(np.linspace(start, start + width, NODES)).transport()
         arguments = (transport, lam, np.linspace(0.0, 1.0, PLACES + 1), z, chains.args)
         on_device, rejected = compiled_once(_along, (chains.path,), arguments)[0](*arguments)
         log_q = np.asarray(on_device)
@@ -61,9 +61,7 @@ def mass_beyond(chains: PathChains, log_z: FloatArray) -> tuple[float, float, Co
 
 
 def _along(path: FunctionPath) -> Callable[..., tuple[Array, Rejected]]:
-    def at(
-        transport: TriangularTransport, lam: Array, s: Array, z: Array, args: tuple[Array, ...]
-    ) -> tuple[Array, Rejected]:
+    def at(transport: Transport, lam: Array, s: Array, z: Array, args: tuple[Array, ...]) -> tuple[Array, Rejected]:
         chart = transport.at(s)
         theta = chart.forward(z)
         value = path.value(theta, lam, args)

@@ -19,8 +19,8 @@ from pathtemp.engines.default.transport import median_spread
 from pathtemp.errors import InputError
 from pathtemp.kernels import hmc
 from pathtemp.kernels.compilation import compiled_once
-from pathtemp.kernels.rejected import GRADIENT, Rejected, code_at_end, point_of
-from pathtemp.kernels.triangular import TriangularMap
+from pathtemp.kernels.rejected import Rejected, point_of, rejected_end
+from pathtemp.kernels.transport import AffineMap
 from pathtemp.paths.geometric import as_energies
 from pathtemp.result.run import Counts
 from pathtemp.seeds import KeyStream, Stream, stream_key
@@ -55,21 +55,20 @@ def search(
     log_density: Callable[..., Array],
     starts: FloatArray,
     *,
-    gradients: float,
-    price: float = 0.0,
+    bursts: int,
     seed: int,
     each: tuple[FloatArray, ...] = (),
     shared: tuple[Any, ...] = (),
     give_up: bool = True,
     note: Callable[[Rejected, int], None] | None = None,
 ) -> Found:
-    """Run chains from ``starts`` (chains, dim) for about so many ``gradients`` over all chains, a density at ``price``.
+    """Run chains from ``starts`` (chains, dim) for so many ``bursts``, see :func:`bursts_for`.
 
     ``log_density`` takes a point, one row of each array of ``each`` (rows by chain), and ``shared``. Chains that are
     lost are given up where all chains have the same density (``give_up``). ``note`` is told of what was met that is no
     density, codes (n, chains) with a point of each row and its row of ``each``, and of the number of evaluations.
 
-    >>> found = search(lambda x: -0.5 * jnp.sum((x - 3.0) ** 2), np.zeros((8, 2)), gradients=4000, seed=0)
+    >>> found = search(lambda x: -0.5 * jnp.sum((x - 3.0) ** 2), np.zeros((8, 2)), bursts=13, seed=0)
     >>> bool(np.all(np.abs(found.draws.mean(axis=(0, 1)) - 3.0) < 0.5))
     True
     """
@@ -79,7 +78,6 @@ def search(
     program, _ = compiled_once(
         _burst, (log_density,), (*_arguments(seed, 0, starts, step, location, spread), each, shared)
     )
-    bursts = max(FEWEST_BURSTS, int(gradients / (chains * burst_cost(price))))
     x, history, spent, rng = starts, [], 0, seeds.rng(Stream.PATH_SEARCH, seed)
     for number in range(bursts):
         out = jax.device_get(program(*_arguments(seed, number, x, step, location, spread), each, shared))
@@ -101,13 +99,16 @@ def search(
     return Found(kept, x, Counts(spent, bursts * (ITERATIONS + 1) * chains))
 
 
-def burst_cost(price: float) -> float:
-    """Gradient equivalents of a burst on average, for each chain: a density at its start, and after each move.
+def bursts_for(gradients: float, chains: int, price: float) -> int:
+    """Bursts that so many gradient equivalents over all chains pay for on average, and the fewest at least.
 
-    >>> burst_cost(0.0), burst_cost(1.0)
-    (36.0, 45.0)
+    A burst has a density at its start, and one after each move; a density costs ``price`` gradients.
+
+    >>> bursts_for(4000, 8, 0.0), bursts_for(4500, 10, 1.0)
+    (13, 10)
     """
-    return ITERATIONS * 0.5 * (LEAPFROGS + 1) + price * (ITERATIONS + 1)
+    each = ITERATIONS * 0.5 * (LEAPFROGS + 1) + price * (ITERATIONS + 1)
+    return max(FEWEST_BURSTS, int(gradients / (chains * each)))
 
 
 def _replace_lost(x: FloatArray, step: FloatArray, log_p: FloatArray, rng: np.random.Generator) -> None:
@@ -144,7 +145,7 @@ def _burst(log_density: Callable[..., Array]) -> Callable[..., tuple[Any, ...]]:
     ) -> tuple[Any, ...]:
         # A stream of random numbers that no round uses.
         key = jax.random.fold_in(stream_key(seed, KeyStream.SEARCH), number)
-        chart = TriangularMap(location, log_spread, None)
+        chart = AffineMap(location, jnp.exp(log_spread))
 
         def move(
             key: Array, x: Array, log_p: Array, step: Array, steps: Array, constants: tuple[Any, ...]
@@ -156,8 +157,7 @@ def _burst(log_density: Callable[..., Array]) -> Callable[..., tuple[Any, ...]]:
             momentum = jax.random.normal(for_momentum, x.shape)
             proposal = hmc.propose(momentum, chart.inverse(x), chart, gradient, jnp.exp(step), steps)
             value = log_density(proposal.theta, *constants, *shared)
-            new, code = as_energies(value), code_at_end(value[None], proposal.theta)
-            point = jnp.where(code == GRADIENT, proposal.no_gradient, proposal.theta)
+            new, met = as_energies(value), rejected_end(value[None], proposal.theta, proposal.no_gradient)
             # From where there is no density, anything with density will do.
             rise = jnp.where(log_p == -jnp.inf, jnp.inf, new - log_p + proposal.kinetic_fall)
             probability = jnp.where(new == -jnp.inf, 0.0, hmc.acceptance(rise))
@@ -166,7 +166,7 @@ def _burst(log_density: Callable[..., Array]) -> Callable[..., tuple[Any, ...]]:
                 jnp.where(accepted, proposal.theta, x),
                 jnp.where(accepted, new, log_p),
                 step + jnp.where(probability < 0.05, -1.0, GAIN * (probability - ACCEPTANCE)),
-                Rejected(code, jnp.concatenate([point, *(jnp.ravel(row) for row in constants)])),
+                met._replace(point=jnp.concatenate([met.point, *(jnp.ravel(row) for row in constants)])),
             )
 
         def body(carry: tuple[Array, Array, Array], i: Array) -> tuple[tuple[Array, Array, Array], Any]:

@@ -19,7 +19,7 @@ from scipy.interpolate import CubicSpline, PchipInterpolator
 from pathtemp._types import Array, FloatArray, IntArray
 from pathtemp.engines.default.transport import median_spread
 from pathtemp.io.persistent import storable
-from pathtemp.kernels.triangular import TriangularTransport
+from pathtemp.kernels.transport import Transport, regressions
 from pathtemp.model.blocks import in_blocks
 
 NODES = 25
@@ -47,7 +47,7 @@ are, since a trend of theirs, small in the open part of a funnel, would miss its
 
 @storable
 @dataclass(frozen=True)
-class Chart:
+class NodalTransport:
     """The transport at nodes equispaced in lam.
 
     Parameters
@@ -65,8 +65,8 @@ class Chart:
     log_diagonal: FloatArray
     lower: FloatArray | None
 
-    def at(self, lam: FloatArray) -> Chart:
-        """The chart at other nodes: cubics between its own; beyond them log scales follow their trend."""
+    def at(self, lam: FloatArray) -> NodalTransport:
+        """The same at other nodes: cubics between its own; beyond them log scales follow their trend."""
         inside = np.clip(lam, self.lam[0], self.lam[-1])
         # A spline of location and regressions would ring: its ripples fall off more slowly than the scales in a neck.
         lower = None if self.lower is None else np.asarray(PchipInterpolator(self.lam, self.lower)(inside))
@@ -74,43 +74,45 @@ class Chart:
         log_diagonal = np.asarray(CubicSpline(self.lam, self.log_diagonal, bc_type="natural")(inside))
         beyond = (lam < self.lam[0]) | (lam > self.lam[-1])
         log_diagonal[beyond] += _trend(self.lam, self.log_diagonal, lam[beyond])
-        return Chart(lam, location, log_diagonal, lower)
+        return NodalTransport(lam, location, log_diagonal, lower)
 
-    def transport(self) -> TriangularTransport:
+    def transport(self) -> Transport:
         """The kernel's table, finer than the nodes, so that its slope follows the spline."""
         fine = self.at(np.linspace(self.lam[0], self.lam[-1], FINE * (len(self.lam) - 1) + 1))
         lower = None if fine.lower is None else jnp.asarray(fine.lower)
-        return TriangularTransport(jnp.asarray(fine.location), jnp.asarray(fine.log_diagonal), lower)
+        return regressions(jnp.asarray(fine.location), jnp.asarray(fine.log_diagonal), lower)
 
 
-def flat_chart(interval: tuple[float, float], theta: FloatArray) -> Chart:
-    """A chart that is the same all along the path: median and spread of the draws (n, dim)."""
+def flat_transport(interval: tuple[float, float], theta: FloatArray) -> NodalTransport:
+    """A transport that is the same all along the path: median and spread of the draws (n, dim)."""
     lam = np.linspace(*interval, NODES)
     centre, spread = median_spread(theta)
     dim = len(centre)
     lower = np.broadcast_to(np.eye(dim), (NODES, dim, dim)) if dim <= FULL_DIM else None
-    return Chart(lam, np.tile(centre, (NODES, 1)), np.tile(np.log(spread), (NODES, 1)), lower)
+    return NodalTransport(lam, np.tile(centre, (NODES, 1)), np.tile(np.log(spread), (NODES, 1)), lower)
 
 
-def refine(chart: Chart, lam: FloatArray, theta: FloatArray, gradient: FloatArray, *, radius: float = 1.5) -> Chart:
-    """Correct a chart by draws lam (n,), theta (n, dim) and the gradients of log q by theta there (n, dim).
+def refine(
+    learned: NodalTransport, lam: FloatArray, theta: FloatArray, gradient: FloatArray, *, radius: float = 1.5
+) -> NodalTransport:
+    """Correct a transport by draws lam (n,), theta (n, dim) and the gradients of log q by theta there (n, dim).
 
     ``radius`` is the half width of the window of draws at a node, in distances between nodes; it is widened where
     there are few.
     """
-    s = (lam - chart.lam[0]) / (chart.lam[-1] - chart.lam[0])
-    z, g = to_z(chart.transport(), s, theta, gradient)
+    s = (lam - learned.lam[0]) / (learned.lam[-1] - learned.lam[0])
+    z, g = to_z(learned.transport(), s, theta, gradient)
     kept = np.isfinite(z).all(axis=1) & np.isfinite(g).all(axis=1)
     s, z, g = s[kept], z[kept], g[kept]
     count, dim = z.shape
     if count < 4:
-        return chart
-    nodes = np.linspace(0.0, 1.0, len(chart.lam))
+        return learned
+    nodes = np.linspace(0.0, 1.0, len(learned.lam))
     spacing = 1.0 / (len(nodes) - 1)
     near = np.array([np.count_nonzero(np.abs(s - node) < spacing) for node in nodes])
     seen = near >= min(FEWEST + 2 * dim, near.max())
-    location, log_diagonal = chart.location.copy(), chart.log_diagonal.copy()
-    lower = None if chart.lower is None else np.array(chart.lower)
+    location, log_diagonal = learned.location.copy(), learned.log_diagonal.copy()
+    lower = None if learned.lower is None else np.array(learned.lower)
     for b in np.flatnonzero(seen):
         chosen, weight = _window(s, nodes[b], radius * spacing, wanted=30 + 4 * dim)
         shift, factor = _correction(s[chosen] - nodes[b], z[chosen], g[chosen], weight, full=lower is not None)
@@ -130,19 +132,17 @@ def refine(chart: Chart, lam: FloatArray, theta: FloatArray, gradient: FloatArra
         location[unseen] = location[nearest]
         if lower is not None:
             lower[unseen] = lower[nearest]
-    return Chart(chart.lam, location, log_diagonal, lower)
+    return NodalTransport(learned.lam, location, log_diagonal, lower)
 
 
-def to_z(
-    transport: TriangularTransport, s: FloatArray, theta: FloatArray, gradient: FloatArray
-) -> tuple[FloatArray, FloatArray]:
+def to_z(transport: Transport, s: FloatArray, theta: FloatArray, gradient: FloatArray) -> tuple[FloatArray, FloatArray]:
     """The z of draws (n, dim) at positions s, which may lie a little outside [0, 1], and the gradients in z."""
     z, g = in_blocks(_pull_back, (), transport, (s, theta, gradient))
     return z, g
 
 
-def _pull_back() -> Callable[[TriangularTransport, Array, Array, Array], tuple[Array, Array]]:
-    def one(transport: TriangularTransport, s: Array, theta: Array, gradient: Array) -> tuple[Array, Array]:
+def _pull_back() -> Callable[[Transport, Array, Array, Array], tuple[Array, Array]]:
+    def one(transport: Transport, s: Array, theta: Array, gradient: Array) -> tuple[Array, Array]:
         chart = transport.at(s)
         return chart.inverse(theta), chart.adjoint(gradient)
 

@@ -1,4 +1,7 @@
-"""Stan programs as models: ``alternative model`` blocks, built from the package index, run inside XLA."""
+"""Stan programs as models: the prior found in the text, compiled from the package index, and run inside XLA.
+
+Text is read, split and rewritten here, compilers are called and densities wrapped. Sampling knows only the model.
+"""
 
 from __future__ import annotations
 

@@ -276,7 +276,7 @@ def _build_missing(artifacts: Sequence[Artifact]) -> None:
 
 @contextlib.contextmanager
 def _held_interrupts() -> Iterator[Callable[[], None]]:
-    """Hold Ctrl-C back until the given function is called, lest it fall between a process and the list of them."""
+    """Hold Ctrl-C back until the given function is called: it must not fall between a process and the list of them."""
     ours = threading.current_thread() is threading.main_thread()
     if not ours or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         yield lambda: None

@@ -7,6 +7,7 @@ import numpy as np
 from pathtemp._types import FloatArray
 from pathtemp.frontends.stan.library import Instance, StanError
 from pathtemp.frontends.stan.names import variables
+from pathtemp.seeds import Stream, rng
 
 _TRIES = 20
 _POINTS = 3
@@ -93,9 +94,9 @@ def _stays(instance: Instance, x: FloatArray, step: FloatArray) -> bool:
 
 
 def _finite_points(instance: Instance, count: int = _POINTS, tries: int = _TRIES) -> list[FloatArray]:
-    rng, found = np.random.default_rng(0), []
+    probes, found = rng(Stream.PROBES), []
     for _ in range(tries):
-        x = rng.uniform(-1.0, 1.0, instance.dim)
+        x = probes.uniform(-1.0, 1.0, instance.dim)
         if np.isfinite(_value(instance, x)):
             found.append(x)
         if len(found) == count:

@@ -12,6 +12,7 @@ from pathtemp.frontends.stan.library import Instance
 from pathtemp.frontends.stan.names import variables
 from pathtemp.model.layout import Layout
 from pathtemp.model.transforms import Interval, Positive, Transform
+from pathtemp.seeds import Stream, rng
 
 _POINTS = 6
 """Random points at which a transform is recognised."""
@@ -72,7 +73,7 @@ def stan_layout(instance: Instance) -> Layout:
     here; one with another constraint (a simplex, a covariance, bounds that depend on other parameters, the columns
     of a matrix) is one flat array, which only Stan itself can constrain.
     """
-    points = np.random.default_rng(0).uniform(-2.0, 2.0, (_POINTS, instance.dim))
+    points = rng(Stream.PROBES).uniform(-2.0, 2.0, (_POINTS, instance.dim))
     rows, failures = instance.constrain(points)
     constrained = {v.name: v for v in variables(instance.names())}
     shapes: dict[str, tuple[int, ...]] = {}

@@ -35,7 +35,7 @@ from pathtemp.frontends.stan.split import Split
 from pathtemp.model.bases import Automatic, ProperPart, as_base, is_automatic
 from pathtemp.model.model import AboutBase, Model
 from pathtemp.result.draws import data_dataset
-from pathtemp.seeds import seed_word
+from pathtemp.seeds import Stream, rng, seed_word
 
 log = logging.getLogger("pathtemp.stan")
 
@@ -361,7 +361,7 @@ def _same_parameters(target: Instance, base: Instance) -> None:
     if target.unconstrained_names != base.unconstrained_names or target.names() != base.names():
         here, there = ({v.name: v.shape for v in variables(i.names())} for i in (target, base))
         raise InputError(f"base_program: its parameters are {there}, and those of the program {here}; they must agree")
-    points = np.random.default_rng(0).uniform(-1.5, 1.5, (3, target.dim))
+    points = rng(Stream.PROBES).uniform(-1.5, 1.5, (3, target.dim))
     (ours, _), (theirs, _) = target.constrain(points), base.constrain(points)
     if not np.allclose(ours, theirs, rtol=1e-12, equal_nan=True):
         column = int(np.argmax(np.any(ours != theirs, axis=0)))

@@ -17,6 +17,7 @@ from pathtemp.frontends.stan.simplex import LogRatioSimplex
 from pathtemp.model.bases import Base, as_base
 from pathtemp.model.layout import Layout
 from pathtemp.model.transforms import Transform, invert
+from pathtemp.seeds import Stream, rng
 
 PROBES = 4
 """Random points at which the transforms of the base are held against Stan's."""
@@ -89,7 +90,7 @@ def _match(layout: Layout, free: Mapping[str, Variable], instance: Instance) -> 
 
     Both are found by trying: a choice is right where the constrained values agree at random points.
     """
-    points = np.random.default_rng(0).uniform(-1.5, 1.5, (PROBES, instance.dim))
+    points = rng(Stream.PROBES).uniform(-1.5, 1.5, (PROBES, instance.dim))
     rows, failures = instance.constrain(points)
     if failures:
         raise InputError(f"base: Stan cannot constrain a point ({failures[0]})")

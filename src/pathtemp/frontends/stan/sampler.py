@@ -15,6 +15,7 @@ from pathtemp.frontends.stan.bridge import StanDensity, loaded_bridge
 from pathtemp.frontends.stan.library import Instance
 from pathtemp.frontends.stan.mass import LOG_MASS
 from pathtemp.frontends.stan.release import released_with
+from pathtemp.seeds import probe_key
 
 LEAST_ACCEPTED = 0.05
 """Share of accepted tries below which exact draws cost more than they are worth."""
@@ -90,7 +91,7 @@ def why_not(sampler: ExactDraws, density: StanDensity, among: Sequence[int] | No
     """
     many = jax.jit(jax.vmap(sampler))
     for count in (FIRST_PROBES, PROBES):
-        draws = many(jax.random.split(jax.random.key(0), count))
+        draws = many(jax.random.split(probe_key(), count))
         if not np.isfinite(draws).all():
             return "it is not a recipe for draws"
     if sampler.accepted < LEAST_ACCEPTED:
@@ -117,7 +118,7 @@ def log_mass(sampler: ExactDraws) -> float:
     batch, drawn = 4 * PROBES, FIRST_PROBES + PROBES
     # Of n tries, the relative error of the accepted share p is that of sqrt((1 - p) / (n p)).
     while drawn < MOST_DRAWS and 1.0 - sampler.accepted > PRECISE**2 * drawn:
-        many(jax.random.split(jax.random.key(drawn), batch)).block_until_ready()
+        many(jax.random.split(probe_key(drawn), batch)).block_until_ready()
         drawn += batch
     return known + float(np.log(sampler.accepted))
 

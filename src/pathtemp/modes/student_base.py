@@ -18,15 +18,15 @@ from pathtemp.model.bases import ProperPart
 from pathtemp.modes.local import LOW_RANK, Local, from_covariance, power_of_two
 
 MOST_DF = 30
-"""Degrees of freedom of a cover at most; its tails are then those of a normal but for a little."""
+"""Degrees of freedom of a found base at most; its tails are then those of a normal but for a little."""
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Cover:
+class StudentBase:
     """A multivariate Student-t, theta = centre + scale * (z + basis (gain * basis' z)); callable on one point (dim,).
 
-    Its numbers are arrays of one shape for each dimension, so that a program that is compiled for one cover serves any.
+    Its numbers are arrays of one shape for each dimension, so that a program that is compiled for one base serves any.
     """
 
     centre: Array
@@ -50,16 +50,16 @@ class Cover:
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class CoverSampler:
-    """Exact draws of a cover; callable on a key."""
+class StudentSampler:
+    """Exact draws of a Student-t; callable on a key."""
 
-    cover: Cover
+    student: StudentBase
 
     def __call__(self, key: Key) -> Array:
         """One draw (dim,)."""
         key_normal, key_square = jax.random.split(key)
-        z = jax.random.normal(key_normal, self.cover.centre.shape)
-        return self.cover.affine.forward(z * jnp.sqrt(self.cover.df / chi_square(key_square, self.cover.df)))
+        z = jax.random.normal(key_normal, self.student.centre.shape)
+        return self.student.affine.forward(z * jnp.sqrt(self.student.df / chi_square(key_square, self.student.df)))
 
 
 def chi_square(key: Key, df: Array) -> Array:
@@ -77,59 +77,60 @@ def chi_square(key: Key, df: Array) -> Array:
     return odd + jnp.sum(jnp.where(2 * jnp.arange(1, MOST_DF // 2 + 1) <= df, pairs, 0.0))
 
 
-@partial(jax.tree_util.register_dataclass, data_fields=("cover",), meta_fields=("proper",))
+@partial(jax.tree_util.register_dataclass, data_fields=("student",), meta_fields=("proper",))
 @dataclass(frozen=True)
-class PartCover:
-    """The proper part of a prior, and a cover of the rest; callable on one point (dim,)."""
+class PartBase:
+    """The proper part of a prior, and a Student-t of the rest; callable on one point (dim,)."""
 
-    cover: Cover
+    student: StudentBase
     proper: ProperPart
 
     def __call__(self, theta: Array) -> Array:
         """Log density at ``theta`` (dim,)."""
-        return self.proper.log_prob(theta) + self.cover(theta[jnp.array(self.proper.rest)])
+        return self.proper.log_prob(theta) + self.student(theta[jnp.array(self.proper.rest)])
 
 
-@partial(jax.tree_util.register_dataclass, data_fields=("cover",), meta_fields=("proper",))
+@partial(jax.tree_util.register_dataclass, data_fields=("student",), meta_fields=("proper",))
 @dataclass(frozen=True)
-class PartCoverSampler:
-    """Exact draws of a part and a cover; callable on a key."""
+class PartSampler:
+    """Exact draws of a part and a Student-t; callable on a key."""
 
-    cover: Cover
+    student: StudentBase
     proper: ProperPart
 
     def __call__(self, key: Key) -> Array:
         """One draw (dim,)."""
         key_part, key_rest = jax.random.split(key)
-        return self.proper.sample(key_part).at[jnp.array(self.proper.rest)].set(CoverSampler(self.cover)(key_rest))
+        return self.proper.sample(key_part).at[jnp.array(self.proper.rest)].set(StudentSampler(self.student)(key_rest))
 
 
-def marginal(cover: Cover, coordinates: Sequence[int]) -> Cover:
-    """The law of some coordinates of a cover, which is a Student-t again.
+def marginal(student: StudentBase, coordinates: Sequence[int]) -> StudentBase:
+    """The law of some coordinates of a Student-t, which is a Student-t again.
 
     >>> from pathtemp.modes.local import from_covariance
     >>> law = from_covariance(np.arange(3.0), np.array([[4.0, 1.0, 0.0], [1.0, 2.0, 0.5], [0.0, 0.5, 1.0]]), 0.0)
-    >>> part = marginal(cover_of_law(law, wider=1.0, df=5.0), (0, 1))
+    >>> part = marginal(student_of_law(law, wider=1.0, df=5.0), (0, 1))
     >>> root = jax.vmap(part.affine.forward)(jnp.eye(2)) - part.centre
     >>> part.centre.tolist(), np.asarray(root.T @ root).round(6).tolist()
     ([0.0, 1.0], [[4.0, 1.0], [1.0, 2.0]])
     """
     kept = np.array(coordinates)
-    scale, basis, gain = (np.asarray(part) for part in (cover.scale, cover.basis, cover.gain))
+    scale, basis, gain = (np.asarray(part) for part in (student.scale, student.basis, student.gain))
     own = scale[kept, None] * basis[kept]
     covariance = np.diag(scale[kept] ** 2) + (own * ((1.0 + gain) ** 2 - 1.0)) @ own.T
-    law = from_covariance(np.asarray(cover.centre)[kept], covariance, 0.0)
-    return cover_of_law(law, wider=1.0, df=float(cover.df))
+    law = from_covariance(np.asarray(student.centre)[kept], covariance, 0.0)
+    return student_of_law(law, wider=1.0, df=float(student.df))
 
 
-def cover_of_law(law: Local, *, wider: float, df: float) -> Cover:
+def student_of_law(law: Local, *, wider: float, df: float) -> StudentBase:
     """A Student-t with the centre and shape of a local law, ``wider`` times as wide.
 
     ``df`` is rounded down to a whole number, but for rounding errors: the tails become no lighter.
 
     >>> from pathtemp.modes.local import from_covariance
-    >>> cover = cover_of_law(from_covariance(np.zeros(2), np.array([[1.0, 0.9], [0.9, 1.0]]), 0.0), wider=2.0, df=5.0)
-    >>> CoverSampler(cover)(jax.random.key(0)).shape, round(float(cover(jnp.zeros(2))), 4)
+    >>> law = from_covariance(np.zeros(2), np.array([[1.0, 0.9], [0.9, 1.0]]), 0.0)
+    >>> student = student_of_law(law, wider=2.0, df=5.0)
+    >>> StudentSampler(student)(jax.random.key(0)).shape, round(float(student(jnp.zeros(2))), 4)
     ((2,), -2.3938)
     """
     dim = len(law.centre)
@@ -137,4 +138,4 @@ def cover_of_law(law: Local, *, wider: float, df: float) -> Cover:
     basis, gain = np.zeros((dim, rank)), np.zeros(rank)
     basis[:, : len(law.gain)], gain[: len(law.gain)] = law.basis, law.gain
     parts = (law.centre, wider * law.scale, basis, gain, np.floor(df + 0.1))
-    return Cover(*(on_device(np.asarray(part, float)) for part in parts))
+    return StudentBase(*(on_device(np.asarray(part, float)) for part in parts))
