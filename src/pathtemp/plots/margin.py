@@ -108,7 +108,7 @@ def walk(fit: MarginFit, ax: Axes | None = None) -> Axes:
     shown = lam[:: max(1, len(lam) // WALKS)][:WALKS]
     for number, chain in enumerate(shown):
         ax.plot(number + 0.86 * (chain - low) / (high - low), color=BETWEEN, linewidth=0.7)
-    title(ax, "Chains along the margin", f"{fit.diagnostics.tours:,} trips")
+    title(ax, "Chains along the margin", f"{fit.diagnostics.tours:,} round trips")
     ax.set(xlim=(0, lam.shape[1]), xlabel="iteration", ylabel="from end to end, by chain")
     ax.set_yticks(np.arange(len(shown)) + 0.43, [f"chain {number}" for number in range(len(shown))])
     return ax

@@ -104,7 +104,7 @@ class MarginFit(Fit):
             ("margin", f"{printable(self.marginal.name)}, sampled from {low:.4g} to {high:.4g}"),
             *shown,
             ("log integral of the target", with_error(evidence.value, evidence.se)),
-            ("trips along the margin", f"{self.diagnostics.tours:,} from end to end and back"),
+            ("round trips", f"{self.diagnostics.tours:,} from end to end of the margin and back"),
             ("k-hat of successive p", known_number(self.diagnostics.khat, ".2f")),
             *(fact for fact in whole.facts if fact[0] not in REPLACED),
         )

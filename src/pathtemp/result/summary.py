@@ -30,6 +30,9 @@ LOG_EVIDENCE = "log marginal likelihood"
 LOG_CONSTANT = "log constant of the kernel"
 """What log z(1) - log z(0) is called where it is no evidence."""
 
+OF_MODES = ("modes", "start of the path")
+"""Lines of a summary on the modes."""
+
 MOST_NAMES = 8
 """Variables that a message names."""
 
@@ -113,7 +116,7 @@ def summarise(fit: Fit, *, rows: int | None = 20, var_names: Sequence[str] | Non
         facts = (*facts, ("points without density", _rejections(diagnostics)))
     modes = fit.modes
     if modes is not None:
-        facts = (*facts, ("modes", modes.headline), ("start of the path", modes.why))
+        facts = (*facts, (OF_MODES[0], modes.headline), (OF_MODES[1], modes.why))
     listed = str(modes) if modes is not None and len(modes) > 1 else ""
     table = posterior_table(posterior, rows=rows)
     return Summary(_verdict(fit), tuple(fit.warnings), facts, table, _elements(posterior), listed)
