@@ -162,7 +162,7 @@ def test_python_models_that_are_none(
     for name, says in (
         ("no_such_module:make", "there is no module 'no_such_module'"),
         ("mine_for_cli:absent", "has no 'absent'"),
-        ("mine_for_cli:number", "is a int; expected a pathtemp model"),
+        ("mine_for_cli:number", "is an int; expected a pathtemp model"),
         ("mine_for_cli:make()", "is no module:object"),
     ):
         assert main(["run", name]) == 1
@@ -173,6 +173,13 @@ def test_python_models_that_are_none(
     assert main(["run", "--checkpoint", "run.nc", "--resume", "--data", "x.json"]) == 1
     assert main(["run", "--checkpoint", "none.nc", "--resume"]) == 1
     assert main(["run", "mine_for_cli:make", "--report", "no/r.html"]) == 1
+    capsys.readouterr()
+    assert main(["run", "mine_for_cli.py"]) == 1
+    assert "as in mine_for_cli:make_model" in capsys.readouterr().err
+    assert main(["run", str(CAUCHY), "--include", "nowhere"]) == 1
+    assert "--include: there is no folder 'nowhere'" in capsys.readouterr().err
+    assert main(["augment", str(CAUCHY), "--data", "none.json", "--out", "joint.stan"]) == 1
+    assert not Path("joint.stan").exists()
     assert main(["report", "none.nc"]) == 1
 
 

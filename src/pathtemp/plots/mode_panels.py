@@ -29,6 +29,8 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "x")
 
 MOST_BARS = 20
 MOST_POINTS = 2000
+RARE = 50
+"""Draws of a mode that are all drawn, however many those of the others are."""
 
 
 @of_fit
@@ -85,7 +87,7 @@ def modes(fit: Fit, ax: Axes | None = None, *, var: tuple[str, ...] | None = Non
     if len(names) == 1:
         _stacked(ax, columns[0][kept], labels[kept])
     else:
-        thin = kept[:: max(1, -(-kept.size // MOST_POINTS))]
+        thin = _thinned(kept, labels)
         scatter(ax, columns[0][thin], columns[1][thin], labels[thin])
         _centres(ax, columns[0][kept], columns[1][kept], labels[kept])
     ax.set_xlabel(printable(names[0]), parse_math=False)
@@ -104,6 +106,17 @@ def scatter(ax: Axes, x: FloatArray, y: FloatArray, labels: IntArray) -> None:
         )
     if x.size:
         ax.set(xlim=central_range(x), ylim=central_range(y))
+
+
+def _thinned(kept: IntArray, labels: IntArray) -> IntArray:
+    """About ``MOST_POINTS`` of the draws with these indices, and all those of rare modes.
+
+    >>> _thinned(np.arange(8000), np.repeat([0, 1], [7990, 10])).size
+    2008
+    """
+    step = max(1, -(-kept.size // MOST_POINTS))
+    few = np.bincount(labels[kept])[labels[kept]] <= RARE
+    return kept[few | (np.arange(kept.size) % step == 0)]
 
 
 def _how_many(fit: Fit, labels: IntArray) -> str:
