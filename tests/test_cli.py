@@ -115,9 +115,9 @@ def test_options_that_a_resumed_run_ignores_are_told(caplog: pytest.LogCaptureFi
     say_what_is_ignored(make_parser().parse_args(["run", "--seed", "2", "--budget", "40000", "--resume"]), plan)
     say_what_is_ignored(make_parser().parse_args(["run", "--max-seconds", "5", "--resume"]), plan, max_seconds=60.0)
     assert [record.getMessage() for record in caplog.records] == [
-        "--resume: --seed 3, --paper, --budget 7.0, --draws 5, --modes auto: ignored, as the run goes on the way it "
-        "was begun (seed 2, paper off, budget 40000.0, draws 100, modes off)",
-        "--resume: --max-seconds 5.0: ignored, as the run goes on the way it was begun (max_seconds 60.0)",
+        "--resume: --seed 3, --paper, --budget 7, --draws 5, --modes auto: ignored, as the run goes on the way it "
+        "was begun (seed 2, paper off, budget 40000, draws 100, modes off)",
+        "--resume: --max-seconds 5: ignored, as the run goes on the way it was begun (max_seconds 60)",
     ]
 
 
@@ -138,6 +138,23 @@ def test_ctrl_c_at_once_says_how_to_go_on(
     assert "run it again with --resume and the same --checkpoint" in capsys.readouterr().err
 
 
+def test_ctrl_c_while_libraries_are_imported_is_no_error_of_theirs() -> None:
+    code = """
+import os, signal, sys
+class Hook:
+    def find_spec(self, name, *_):
+        if name == "numpy":
+            os.kill(os.getpid(), signal.SIGINT)
+            raise ImportError("as NumPy says where Ctrl-C meets its extension")
+sys.meta_path.insert(0, Hook())
+from pathtemp.cli import main
+main(["doctor"])
+"""
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert ended.stderr == "pathtemp: interrupted before there was anything to show\n"
+    assert ended.returncode == 130
+
+
 def test_python_models_that_are_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -145,7 +162,7 @@ def test_python_models_that_are_none(
     for name, says in (
         ("no_such_module:make", "there is no module 'no_such_module'"),
         ("mine_for_cli:absent", "has no 'absent'"),
-        ("mine_for_cli:number", "is a int; expected a pathtemp model"),
+        ("mine_for_cli:number", "is an int; expected a pathtemp model"),
         ("mine_for_cli:make()", "is no module:object"),
     ):
         assert main(["run", name]) == 1
@@ -156,6 +173,13 @@ def test_python_models_that_are_none(
     assert main(["run", "--checkpoint", "run.nc", "--resume", "--data", "x.json"]) == 1
     assert main(["run", "--checkpoint", "none.nc", "--resume"]) == 1
     assert main(["run", "mine_for_cli:make", "--report", "no/r.html"]) == 1
+    capsys.readouterr()
+    assert main(["run", "mine_for_cli.py"]) == 1
+    assert "as in mine_for_cli:make_model" in capsys.readouterr().err
+    assert main(["run", str(CAUCHY), "--include", "nowhere"]) == 1
+    assert "--include: there is no folder 'nowhere'" in capsys.readouterr().err
+    assert main(["augment", str(CAUCHY), "--data", "none.json", "--out", "joint.stan"]) == 1
+    assert not Path("joint.stan").exists()
     assert main(["report", "none.nc"]) == 1
 
 

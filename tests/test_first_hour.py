@@ -162,6 +162,8 @@ def test_reprs_are_short(thing: Any) -> None:
         ("theta", r"; fit\.posterior\['theta'\]"),
         ("log_evidence", r"; fit\.log_marginal_likelihood"),
         ("idata", r"; fit\.to_arviz\(\)"),
+        ("stan_variables", r"; fit\.posterior has all"),
+        ("diagnose", r"; fit\.warnings"),
         ("nonsense", "$"),
     ],
 )
@@ -197,6 +199,9 @@ def test_without_round_trips_there_is_no_log_z() -> None:
     assert fit.log_constant.se == np.inf
     assert "unknown" in repr(fit)
     assert "no chain made a round trip" in str(fit.summary())
+    early = replace(fit, diagnostics=replace(fit.diagnostics, khat=float("nan"), length=float("nan"))).summary()
+    assert dict(early.facts)["k-hat of 1/p(a)"] == "unknown"
+    assert dict(early.facts)["length of the path"].startswith("unknown")
     with pytest.raises(pt.InputError, match="no chain made a round trip"):
         pt.compare({"a": fit_of(odd_model(), seed=1), "b": fit})
 

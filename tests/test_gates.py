@@ -22,6 +22,12 @@ def test_the_documentation_names_no_other_gate() -> None:
     assert {row.split(" | ")[0].removeprefix("| ") for row in rows} - {"gate"} == set(gates())
 
 
+def test_every_gate_has_a_remedy_on_the_page_for_runs_that_did_not_converge() -> None:
+    page = (SOURCE.parents[1] / "docs" / "not-converged.md").read_text()
+    rows = [line.removeprefix("| ").partition(" | ")[0] for line in page.splitlines() if line.startswith("| ")]
+    assert {name for row in rows for name in row.split(", ")} - {"what failed"} == set(gates())
+
+
 def test_every_gate_asks_a_question_and_gives_advice() -> None:
     for gate in gates().values():
         assert gate.question

@@ -197,11 +197,14 @@ def test_a_run_that_learned_nothing_can_be_drawn(fit):
         log_z=LogZ(np.linspace(0, 1, 3), nan, nan),
         history=(RoundRecord("anneal", 10, 0, float("nan"), float("nan"), float("nan"), float("nan")),),
         diagnostics=dataclasses.replace(
-            fit.diagnostics, lam=nan[:0], local_length=nan[:0], acceptance=nan[:0], khat=float("nan")
+            fit.diagnostics,
+            **{"lam": nan[:0], "local_length": nan[:0], "acceptance": nan[:0]},
+            **{"khat": float("nan"), "length": float("nan")},
         ),
     )
     for make in (plots.plot, plots.diagnose):
         pixels(make(nothing))
+        assert not any("nan" in ax.get_title("right") for ax in plt.gcf().axes)
 
 
 def test_names_are_never_read_as_mathematics():
@@ -300,6 +303,10 @@ def test_lines_are_seen_on_a_dark_page(fit):
         ax = plots.marginal_a(fit)
         assert mpl.colors.to_rgb(ax.lines[0].get_color()) == (1.0, 1.0, 1.0)
         assert mpl.colors.to_rgb(ax.get_facecolor()) == (0.0, 0.0, 0.0)
+        line = plots.acceptance(fit).lines[0].get_color()
+    red, green, blue = (x / 12.92 if x <= 0.04045 else ((x + 0.055) / 1.055) ** 2.4 for x in mpl.colors.to_rgb(line))
+    # WCAG's contrast against black; the blue of light pages has 4.
+    assert (0.2126 * red + 0.7152 * green + 0.0722 * blue + 0.05) / 0.05 > 7
 
 
 def test_a_backend_that_turns_interactive_drawing_on_keeps_it_on():
@@ -413,6 +420,9 @@ def test_a_map_of_the_modes_has_their_shares(fit):
     rare["theta"].values[0, 0] = 10.0
     ends = plots.modes(dataclasses.replace(pair, posterior=rare, base=rare)).get_xlim()
     assert ends[0] < -10.0 < 10.0 < ends[1]
+    rare["theta"].values[0, 0] = -10.0
+    known = plots.modes(dataclasses.replace(pair, posterior=rare, base=rare)).get_title("right")
+    assert known == "2 known, 1 with draws"
     with pytest.raises(InputError, match="one or two variables"):
         plots.modes(fit, var=("a", "b", "c"))
 

@@ -7,6 +7,7 @@ wrong type or size; ``test_wrong_inputs`` holds all of them to the same.
 from __future__ import annotations
 
 from functools import cache, partial
+from io import StringIO  # noqa: F401  (a row has it)
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +78,7 @@ model {
   mu ~ normal(0, 5);
 }
 """
+SCALE = "parameters { real<lower=0> tau; } model { tau ~ gamma(2, 1); }"
 START = {"mu": 0.0, "theta": [0.0] * 3, "tau": 1.0}
 THERE: dict[str, Any] = globals() | {"fit": cauchy_fit(), "Path": Path, "partial": partial, "fit_of": fit_of, "pd": pd}
 
@@ -162,9 +164,16 @@ MODELS: list[tuple[str, str]] = [
     ("pt.temper(numpy_inside, Y)", "takes a site out of JAX"),
     ("pt.temper(counts_inside, Y)", "site 'k' is a Poisson"),
     ("pt.temper(subsampled, Y)", "plate 'data' subsamples 2 of 3"),
+    ("pt.temper(STAN, data={'N': 3, 'y': Y}, dim=1)", "dim: it goes with target= alone"),
+    ("pt.temper(STAN, N=3, y=Y)", "data: give N, y as data={...}"),
+    ("pt.temper(STAN, data={'N': 3, 'y': Y}, budget=3)", "budget: 3 gradient equivalents are too few"),
+    ("pt.temper(StringIO(''), data={'N': 3, 'y': Y})", "model: it is an open file"),
+    ("pt.from_stan(STAN, {'N': 3, 'y': Y}, base={'mu': dist.Gamma(1.0, 1.0)})", "line 6 declares none"),
+    ("pt.from_stan(SCALE, base={'tau': dist.Normal(0.0, 1.0)})", "line 1 declares some"),
+    ("pt.from_stan(STAN, {'N': 3, 'y': Y}, include_paths=['nope'])", "include_paths: there is no folder 'nope'"),
     ("pt.from_stan(STAN, data=[1])", "data: expected a dict"),
     ("pt.from_stan(STAN, 'missing.json')", "data: cannot read 'missing.json'"),
-    ("pt.from_stan(STAN, base=3)", "base: it is a int"),
+    ("pt.from_stan(STAN, base=3)", "base: it is an int"),
     ("pt.from_stan(STAN)", "line 2: the data variable 'N' is not in data"),
     ("pt.from_stan(STAN, {'N': -1, 'y': []})", "line 2: the data variable 'N' must be at least 0, and is -1"),
     ("pt.from_stan(STAN, {'N': 2, 'y': Y})", "line 3: the data variable 'y' is declared with size (N = 2)"),
@@ -267,6 +276,7 @@ AFTER: list[tuple[str, str]] = [
     ("fit.extend()", "extend: "),
     ("fit.extend(budget=1000)", "extend: "),
     ("fit.predict()", "predict: "),
+    ("fit.summary(var_names=[])", "var_names: the list is empty"),
     ("fit.summary(var_names=['thet'])", "var_names: "),
     ("fit.plot(var_names=['mu'])", "var_names: "),
     ("fit.plot(colour='red')", "plot: "),

@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pathtemp._types import Array, Key
+from pathtemp.api.arguments import kind_name
 from pathtemp.errors import InputError
 
 
@@ -88,7 +89,7 @@ def seed_word(seed: Any) -> int:
     try:
         number = operator.index(seed)
     except TypeError:
-        raise InputError(f"seed: expected an int, got a {type(seed).__name__}") from None
+        raise InputError(f"seed: expected an int, got {kind_name(seed)}") from None
     if 0 <= number < 2**32:
         return number
     entropy = [int(number < 0), abs(number)]

@@ -9,10 +9,12 @@ from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
+import numpy as np
 import pytest
 from synthetic import FAILED, cauchy_fit, fit_of, odd_model
 
 import pathtemp as pt
+from pathtemp.modes.table import Modes
 from pathtemp.report.markup import aligned
 from pathtemp.report.page import page, small
 
@@ -142,6 +144,17 @@ def test_parameters_come_first_and_the_rest_is_folded(plain: str) -> None:
     assert table < folded < html.index(">twice<") < html.index(">log_lik[0]<")
     assert "2 more: transformed parameters and generated quantities" in html
     assert "<details>" not in plain
+
+
+def test_modes_are_said_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    none = np.zeros(0)
+    why = "the base as given: its path is short, 2.2"
+    modes = Modes({}, none, none, none, none.astype(int), (), none.astype(int), 16, 0.0, False, why)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    text = Elements(page(replace(cauchy_fit(), modes=modes))).text
+    assert "The path starts from the base as given: its path is short, 2.2." in text
+    assert text.count(modes.headline) == text.count(modes.why) == 1
 
 
 def test_points_of_a_column_line_up() -> None:

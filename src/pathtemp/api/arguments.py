@@ -27,10 +27,20 @@ def shown(value: Any) -> str:
     try:
         text = repr(value)
     except Exception:
-        return f"a {type(value).__name__}"
+        return kind_name(value)
     text = printable(" ".join(text.split()))
     text = text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
-    return f"{text} (a {type(value).__name__})"
+    return f"{text} ({kind_name(value)})"
+
+
+def kind_name(value: Any) -> str:
+    """The type of a value, with its article.
+
+    >>> kind_name("many"), kind_name(3)
+    ('a str', 'an int')
+    """
+    name = type(value).__name__
+    return f"{'an' if name[0] in 'aeioAEIO' else 'a'} {name}"
 
 
 def whole_number(name: str, value: Any, *, least: int) -> int:
@@ -105,7 +115,7 @@ def a_kind_of(name: str, value: Any, kinds: type | tuple[type, ...], what: str) 
 
     >>> a_kind_of("fit_a", 3, str, "a fit")
     Traceback (most recent call last):
-    pathtemp.errors.InputError: fit_a: it must be a fit, and is 3 (a int)
+    pathtemp.errors.InputError: fit_a: it must be a fit, and is 3 (an int)
     """
     if not isinstance(value, kinds):
         raise InputError(f"{name}: it must be {what}, and is {shown(value)}")

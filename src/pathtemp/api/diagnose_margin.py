@@ -10,7 +10,7 @@ import pandas as pd  # type: ignore[import-untyped]
 import xarray as xr
 
 from pathtemp._types import FloatArray
-from pathtemp.api.arguments import a_kind_of, text
+from pathtemp.api.arguments import a_kind_of, kind_name, text
 from pathtemp.api.divide import BUDGET, divide_and_conquer
 from pathtemp.errors import InputError
 from pathtemp.result.margin_fit import MarginFit
@@ -138,7 +138,7 @@ def _draws(idata: Any, margin: str) -> FloatArray:
     """Values (chain, draw) of one scalar of a posterior."""
     posterior = idata if isinstance(idata, xr.Dataset) else getattr(idata, "posterior", None)
     if posterior is None:
-        raise InputError(f"idata: expected an ArviZ posterior, got a {type(idata).__name__} without one")
+        raise InputError(f"idata: expected an ArviZ posterior, got {kind_name(idata)} without one")
     dataset = posterior if isinstance(posterior, xr.Dataset) else posterior.to_dataset()
     head, _, rest = margin.partition("[")
     if head not in dataset:

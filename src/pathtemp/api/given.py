@@ -46,16 +46,18 @@ def made_model(
         Names of the arguments of the caller, one of which may be meant by another.
     """
     kind = kind_of(given)
+    if kind == "":
+        raise InputError(_no_model(given))
     if kind != "stan" and data is not None:
         raise InputError("data: it goes with a Stan program; PyMC models hold theirs, NumPyro functions take arguments")
     if kind == "function":
         if any(map(is_distribution, args)):
             raise InputError("model: a log density goes to target=, and the distribution beside it to base=")
         return _from_function(given, args, kwargs or {}, base, known)
-    if kind == "":
-        raise InputError(_no_model(given))
     if kind == "stan" and data is None and len(args) == 1:
         data, args = args[0], ()
+    if kind == "stan" and data is None and _like_data(kwargs or {}, known):
+        raise InputError(f"data: give {_shown_names(kwargs or {})} as data={{...}}, a dict by name, or a JSON file")
     check_nothing_else(args, kwargs or {}, known)
     if kind == "pymc":
         from pathtemp.frontends.pymc import from_pymc
@@ -66,11 +68,25 @@ def made_model(
     return from_stan(given, data=data, base=base, seed=seed, progress=progress)
 
 
+def _like_data(kwargs: Mapping[str, Any], known: Iterable[str]) -> bool:
+    """Whether there are keyword arguments, none of which is another library's name of one of ours."""
+    return bool(kwargs) and not any(_meant(name, set(known)) for name in kwargs)
+
+
+def _shown_names(kwargs: Mapping[str, Any]) -> str:
+    return printable(", ".join(list(kwargs)[:MOST_NAMES]))[:80]
+
+
 def _no_model(given: Any) -> str:
+    if hasattr(given, "read"):
+        return "model: it is an open file; give its name, or its text"
     if is_distribution(given):
         return f"model: it is a distribution ({type(given).__name__}){where_to(given)}"
     return f"model: expected a PyMC model, a NumPyro function, a Stan program or a pt.Model, and it is {shown(given)}"
 
+
+MOST_NAMES = 5
+"""Names that a message lists."""
 
 ELSEWHERE: dict[str, tuple[str, ...]] = {
     "draws": (

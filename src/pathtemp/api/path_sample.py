@@ -11,7 +11,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pathtemp._types import FloatArray
-from pathtemp.api.arguments import a_kind_of, finite_array, interval_of, positive_number, shown, text, whole_number
+from pathtemp.api.arguments import (
+    a_kind_of,
+    finite_array,
+    interval_of,
+    kind_name,
+    positive_number,
+    shown,
+    text,
+    whole_number,
+)
 from pathtemp.api.cores import kept_to_cores
 from pathtemp.engines.driver import carry_out, new_checkpoint
 from pathtemp.engines.path.chains import check_budget
@@ -114,7 +123,7 @@ def check_path(log_q: Any, dim: int, interval: Any, args: tuple[Any, ...], targe
     """Raise where the arguments of :func:`path_sample` make no path."""
     if not callable(log_q):
         elsewhere = "; a model goes to pt.temper" if kind_of(log_q) else ""
-        raise InputError(f"log_q: expected a function of (theta, lam), got a {type(log_q).__name__}{elsewhere}")
+        raise InputError(f"log_q: expected a function of (theta, lam), got {kind_name(log_q)}{elsewhere}")
     whole_number("dim", dim, least=1)
     interval_of("interval", interval)
     a_kind_of("args", args, tuple, "a tuple of arrays, such as (y,)")

@@ -40,6 +40,7 @@ from pathtemp.errors import InputError
 from pathtemp.kernels.compilation import use_compilation_cache
 from pathtemp.model.bases import Automatic
 from pathtemp.model.inputs import check_density, check_model, starts
+from pathtemp.model.kinds import kind_of
 from pathtemp.model.meter import metered
 from pathtemp.model.model import Model, the_model
 from pathtemp.modes.reference import LEAST_GRADIENTS, with_reference
@@ -166,7 +167,13 @@ def temper(
     place = None if checkpoint is None else new_checkpoint(checkpoint)
     if target is None and dim is None and model is None:
         model = context_model()
+    share, search = None if budget is None else budget / islands, not (isinstance(modes, str) and modes == "off")
+    settings = settings if chains is None else settings.replace(chains=chains)
+    if dim is not None and kind_of(model) in ("stan", "pymc"):
+        raise InputError("dim: it goes with target= alone; a program or a model has parameters of its own")
     if model is not None and not isinstance(model, Model) and target is None and dim is None:
+        if isinstance(settings, Settings):
+            _check_budget(1, 0, share, settings, search=search, islands=islands, settled=False)
         check_asked(model, "init", init_names(init))
         how: dict[str, Any] = {"seed": word, "progress": bool(progress), "known": TAKEN}
         model, base = made_model(model, args, kwargs, data=data, base=base, **how), None
@@ -179,13 +186,11 @@ def temper(
     _check_likelihood(given)
     hints = _hints(modes, init, given)
     use_compilation_cache()
-    settings = settings if chains is None else settings.replace(chains=chains)
     if isinstance(settings, PaperSettings):
         return _by_the_paper(given, (seed, settings, draws, budget), shown, place, limit)
     _check_draws(draws, settings.chains, given.dim)
-    share = None if budget is None else budget / islands
-    search = hints is not None
-    _check_budget(given, share, settings, search=search, islands=islands, settled=False)
+    asked = given.dim, LEAST_GRADIENTS * isinstance(given.log_base, Automatic), share
+    _check_budget(*asked, settings, search=search, islands=islands, settled=False)
     whole, reference = with_reference(given, seed=word, budget=budget, price=settings.price)
     with metered() as meter:
         theta = starts(whole, count=settings.chains, seed=word)
@@ -193,7 +198,7 @@ def temper(
     # What the timings take is not counted: a run with what they gave makes none, and is to be the same.
     settings = settled_effort(settings, GeometricPath(whole.log_base, whole.log_target), theta)
     settings = settings if share is None else settings.within(share, given.dim)
-    _check_budget(given, share, settings, search=search, islands=islands, settled=True)
+    _check_budget(*asked, settings, search=search, islands=islands, settled=True)
     plan = TemperPlan(
         seed=seed,
         settings=settings,
@@ -292,13 +297,14 @@ def checked_seconds(max_seconds: Any) -> float | None:
 
 
 def _check_budget(
-    model: Model, budget: float | None, settings: Settings, *, search: bool, islands: int, settled: bool
+    dim: int, base: int, budget: float | None, settings: Settings, *, search: bool, islands: int, settled: bool
 ) -> None:
-    """Raise where the budget of an island is too small for a few rounds and all that comes before them.
+    """Raise where the budget of an island is too small for a few rounds in ``dim`` dimensions and what comes before.
 
-    While the price of a density is not ``settled``, it is let through where it may be enough.
+    What an automatic base takes is ``base``. While the price of a density is not ``settled``, a budget is let through
+    where it may be enough.
     """
-    dim, before = model.dim, LEAST_SEARCH * search + LEAST_GRADIENTS * isinstance(model.log_base, Automatic)
+    before = LEAST_SEARCH * search + base
 
     def fewest_for(settings: Settings) -> float:
         if budget is None:

@@ -11,23 +11,23 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
+from pathtemp.cli.importing import INTERRUPTED, NOTHING, importing
+
 FAILED = 1
 """Exit status where something the user gave cannot work."""
 
 NOT_CONVERGED = 3
 """Exit status of a run that finished but did not converge."""
 
-INTERRUPTED = 130
-"""Exit status after Ctrl-C with nothing to show; as shells have it."""
-
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; the exit status is 0, 1 for an error, 2 for wrong options, 3 for a run not converged."""
-    from pathtemp.api.environment import check_docstrings
-    from pathtemp.cli.parser import make_parser
-    from pathtemp.cli.words import as_options
-    from pathtemp.errors import InputError, MissingExtraError, SamplingError
-    from pathtemp.io.printable import printable_lines
+    with importing():
+        from pathtemp.api.environment import check_docstrings
+        from pathtemp.cli.parser import make_parser
+        from pathtemp.cli.words import as_options
+        from pathtemp.errors import InputError, MissingExtraError, SamplingError
+        from pathtemp.io.printable import printable_lines
 
     options = make_parser().parse_args(arguments)
     logging.basicConfig(format="%(message)s")
@@ -50,7 +50,7 @@ def _interrupted(options: Any) -> str:
     place = getattr(options, "checkpoint", None)
     if place is not None and place.exists():
         return "interrupted; run it again with --resume and the same --checkpoint to go on from its last round"
-    return "interrupted before there was anything to show"
+    return NOTHING
 
 
 def _said(error: Exception) -> str:

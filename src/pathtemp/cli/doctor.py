@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 
+from pathtemp.cli.importing import importing
 from pathtemp.errors import InputError
 from pathtemp.io.printable import printable
 
@@ -57,10 +58,11 @@ def _python() -> Finding:
 
 def _jax() -> Finding:
     try:
-        import jax
-        import jax.numpy as jnp
+        with importing():
+            import jax
+            import jax.numpy as jnp
 
-        import pathtemp  # noqa: F401  (switches JAX to float64)
+            import pathtemp  # noqa: F401  (switches JAX to float64)
 
         value = jax.jit(lambda x: jnp.sum(x**2))(jnp.arange(3.0))
         devices = ", ".join(f"{d.platform} ({d.device_kind})" for d in jax.devices())

@@ -11,6 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from pathtemp.api.arguments import kind_name
 from pathtemp.errors import InputError
 from pathtemp.io.printable import printable
 from pathtemp.io.rebuild import COMMAND_LINE, named_object
@@ -26,6 +27,9 @@ def open_model(
         if data is not None or base is not None or include:
             raise InputError("--data, --base and --include go with a Stan program; a Python model brings its own")
         return replace(python_model(module, attribute), recipe={"of": COMMAND_LINE, "object": name})
+    if name.endswith(".py"):
+        named = printable(Path(name).stem)
+        raise InputError(f"model: name the model in {printable(name)!r} as well, as in {named}:make_model")
     from pathtemp.frontends.stan import from_stan
 
     automatic = base is not None and str(base) == "auto"
@@ -100,6 +104,6 @@ def _as_model(name: str, found: Any) -> Model:
         model: Model = found.model
         return model
     raise InputError(
-        f"model: {name} is a {type(found).__name__}; expected a pathtemp model, such as pt.from_numpyro(...) returns, "
+        f"model: {name} is {kind_name(found)}; expected a pathtemp model, such as pt.from_numpyro(...) returns, "
         "a PyMC model, or a function without arguments that returns one"
     )

@@ -8,6 +8,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from pathtemp.cli.importing import importing
+
 EXIT_STATUS = """\
 exit status: 0 converged (or done), 1 something given cannot work, 2 wrong options,
 3 the run finished but did not converge, 130 interrupted with nothing to show"""
@@ -29,7 +31,9 @@ class _Later:
         self._module, self._name = place.split(":")
 
     def __call__(self, options: argparse.Namespace) -> Any:
-        return getattr(import_module(self._module), self._name)(options)
+        with importing():
+            command = getattr(import_module(self._module), self._name)
+        return command(options)
 
 
 def make_parser() -> argparse.ArgumentParser:

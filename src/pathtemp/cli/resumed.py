@@ -24,7 +24,9 @@ def say_what_is_ignored(options: argparse.Namespace, plan: Any, *, max_seconds: 
     other = {name: value for name, value in given.items() if value != begun[name]}
     if other:
         dashed = {name.replace("_", "-"): value for name, value in other.items()}
-        ignored = ", ".join(f"--{name}" if value is True else f"--{name} {value}" for name, value in dashed.items())
+        ignored = ", ".join(
+            f"--{name}" if value is True else f"--{name} {_shown(value)}" for name, value in dashed.items()
+        )
         kept = ", ".join(f"{name} {_shown(begun[name])}" for name in other)
         log.warning("--resume: %s: ignored, as the run goes on the way it was begun (%s)", ignored, kept)
 
@@ -56,4 +58,6 @@ def say_what_is_resumed(place: Path, kept: Mapping[str, Any]) -> None:
 def _shown(value: Any) -> str:
     if value is None:
         return "as needed"
-    return ("on" if value else "off") if isinstance(value, bool) else f"{value}"
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return f"{value:.15g}" if isinstance(value, float) else f"{value}"

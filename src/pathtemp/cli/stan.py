@@ -16,15 +16,16 @@ def augment(options: argparse.Namespace) -> int:
     from pathtemp.frontends.stan.data import read_data
 
     text = augment(options.program, include_paths=options.include)
+    values = None if options.data is None else read_data(options.data)
     if options.out == "-":
         print(text, end="")
         return 0
     out = Path(options.out) if options.out else options.program.with_name(f"{options.program.stem}_augmented.stan")
     out.write_text(text, encoding="utf-8")
     print(f"the joint density is {out}")
-    if options.data is not None:
+    if values is not None:
         data = out.with_suffix(".json")
-        data.write_text(json.dumps(read_data(options.data) | augmented_data(), indent=1), encoding="utf-8")
+        data.write_text(json.dumps(values | augmented_data(), indent=1), encoding="utf-8")
         print(f"its data, with a flat pseudo-prior, is {data}")
     return 0
 

@@ -11,6 +11,8 @@ _WAYS = (
     ("go on with fit.extend", "run it again with --checkpoint, and --resume goes on"),
     ("go on with it by pt.resume", "go on with it by --resume"),
     ("pt.resume", "--resume"),
+    ("include_paths: ", "--include: "),
+    ("pt.load opens it", "pathtemp report shows it"),
 )
 
 

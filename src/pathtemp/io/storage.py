@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from pathtemp.api.arguments import kind_name
 from pathtemp.api.given import as_model, check_given
 from pathtemp.errors import InputError
 from pathtemp.io.atomic import new_file, write_new
@@ -59,7 +60,7 @@ def load(path: str | os.PathLike[str], *, model: Any = None) -> Fit:
     try:
         place = Path(path)
     except TypeError:
-        raise InputError(f"load: path must be the name of a file, and is a {type(path).__name__}") from None
+        raise InputError(f"load: path must be the name of a file, and is {kind_name(path)}") from None
     if model is not None:
         check_given(model)
     arrays = unseal(place, "fit", "load")

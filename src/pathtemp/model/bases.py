@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pathtemp._types import Array, Key, LogDensity, Sampler
-from pathtemp.api.arguments import a_kind_of, finite_array, shown, whole_number
+from pathtemp.api.arguments import a_kind_of, finite_array, kind_name, shown, whole_number
 from pathtemp.errors import InputError
 from pathtemp.model.layout import Layout
 from pathtemp.model.transforms import Transform, from_support
@@ -236,7 +236,7 @@ def as_base(base: Any) -> Base:
             )
         if not (callable(getattr(dist, "log_prob", None)) and callable(getattr(dist, "sample", None))):
             raise InputError(
-                f"base: {'it' if single else repr(name)} is a {type(dist).__name__}, which has no log_prob and sample; "
+                f"base: {'it' if single else repr(name)} is {kind_name(dist)}, which has no log_prob and sample; "
                 "give a distribution, a dict of distributions, or pt.function_base(...)"
             )
         draw = jax.eval_shape(lambda key, dist=dist: _draw(dist, key), probe_key())

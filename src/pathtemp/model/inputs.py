@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pathtemp._types import FloatArray, LogDensity
+from pathtemp.api.arguments import kind_name
 from pathtemp.errors import InfiniteDensity, InputError, ProgramFailed
 from pathtemp.io.printable import printable
 from pathtemp.model.bases import Automatic
@@ -65,7 +66,7 @@ def check_density(name: str, log_prob: LogDensity, dim: int) -> None:
     except Exception as error:
         raise InputError(f"{name}: the log density fails on a point with {dim} parameters ({why(error)})") from error
     if not hasattr(out, "shape"):
-        raise InputError(f"{name}: the log density returns a {type(out).__name__}; it must return one number")
+        raise InputError(f"{name}: the log density returns {kind_name(out)}; it must return one number")
     if out.shape != ():
         raise InputError(
             f"{name}: the log density returns shape {out.shape}; it must return one number (sum over data)"

@@ -9,7 +9,7 @@ from typing import Any
 import xarray as xr
 
 from pathtemp._types import Array, FloatArray, LogDensity, Sampler, Variables
-from pathtemp.api.arguments import a_kind_of, shown, text, whole_number
+from pathtemp.api.arguments import a_kind_of, kind_name, shown, text, whole_number
 from pathtemp.errors import InputError
 from pathtemp.io.printable import printable
 from pathtemp.model.bases import Automatic, Base, as_base, flat_log_prob, is_automatic
@@ -184,7 +184,7 @@ def model(target: Callable[[Any], Array], base: Any, *, name: str = "model") -> 
     constrained scale. See :func:`pathtemp.temper` for what may be a base.
     """
     if not callable(target):
-        raise InputError(f"target: expected a function returning a log density, got a {type(target).__name__}")
+        raise InputError(f"target: expected a function returning a log density, got {kind_name(target)}")
     psi: Base = as_base(base)
     return Model(psi.log_prob, flat_log_prob(target, psi.layout), psi.layout, psi.sample, name=name)
 
@@ -257,7 +257,7 @@ def the_model(
         if target is not None or base is not None:
             raise InputError(f"{where}: give either a model, or target= and base=, not both")
         if not isinstance(whole, Model):
-            raise InputError(f"model: expected a model from a front end, got a {type(whole).__name__}{where_to(whole)}")
+            raise InputError(f"model: expected a model from a front end, got {kind_name(whole)}{where_to(whole)}")
         return whole
     if target is None:
         raise InputError(f"{where}: give a model, or target= with base= or dim=")

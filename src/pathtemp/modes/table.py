@@ -106,8 +106,8 @@ class Modes:
             return known
         chances = [_percent(self.power(width=width, share=0.1)) for width in (1.0, 0.5)]
         return (
-            f"{known}; another with 10% of the mass would have been found with {chances[0]} if as wide as the widest, "
-            f"half as wide with {chances[1]}"
+            f"{known}; another with 10% of the mass would have been found with probability {chances[0]} if as wide as "
+            f"the widest, {chances[1]} if half as wide"
         )
 
 

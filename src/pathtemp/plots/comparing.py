@@ -10,7 +10,7 @@ import pandas as pd  # type: ignore[import-untyped]
 from pathtemp.api.arguments import a_kind_of
 from pathtemp.errors import InputError
 from pathtemp.io.printable import printable
-from pathtemp.plots.style import BETWEEN, TARGET, check_option, ink, pyplot, styled, title
+from pathtemp.plots.style import BETWEEN, TARGET, check_option, ink, pyplot, styled, title, tone
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -54,7 +54,7 @@ def _drawn(table: pd.DataFrame, ax: Axes) -> Axes:
     value, error = table["log_bf"].to_numpy(float), 2 * table["log_bf_se"].to_numpy(float)
     best = value == value.max()
     ax.axvline(0.0, color=BETWEEN, linewidth=0.8)
-    for where, colour in ((best, TARGET), (~best, ink())):
+    for where, colour in ((best, tone(TARGET)), (~best, ink())):
         ax.errorbar(value[where], at[where], xerr=error[where], fmt="o", color=colour, ms=5, capsize=3)
     for y, row in enumerate(table.itertuples()):
         digits = _digits(row.upper - row.lower)

@@ -22,6 +22,7 @@ from pathtemp.plots.style import (
     pyplot,
     styled,
     title,
+    tone,
     veil,
 )
 from pathtemp.plots.variables import Density
@@ -138,8 +139,8 @@ def _beside(marginal: Marginal, draws: FloatArray, ax: Axes, label: str) -> Axes
 def draw_density(ax: Axes, marginal: Marginal, x: FloatArray) -> None:
     """The density and its band."""
     value, se = marginal.pdf(x)
-    ax.fill_between(x, value - 2 * se, value + 2 * se, color=TARGET, alpha=veil(0.35), linewidth=0)
-    ax.plot(x, value, color=TARGET, linewidth=1.4, label="path sampling")
+    ax.fill_between(x, value - 2 * se, value + 2 * se, color=tone(TARGET), alpha=veil(0.35), linewidth=0)
+    ax.plot(x, value, color=tone(TARGET), linewidth=1.4, label="path sampling")
 
 
 def quantile_range(marginal: Marginal, low: float, high: float) -> FloatArray:

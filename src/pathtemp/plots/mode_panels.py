@@ -11,7 +11,7 @@ from pathtemp.api.arguments import a_kind_of
 from pathtemp.errors import InputError
 from pathtemp.io.printable import printable
 from pathtemp.plots.chosen import chosen, mode_labels
-from pathtemp.plots.style import BETWEEN, TARGET, axes, central_range, empty, ink, of_fit, title, veil
+from pathtemp.plots.style import BETWEEN, TARGET, axes, central_range, empty, ink, of_fit, title, tone, veil
 from pathtemp.plots.variables import bin_count, scalar
 from pathtemp.result.summary import with_error
 
@@ -29,6 +29,8 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "x")
 
 MOST_BARS = 20
 MOST_POINTS = 2000
+RARE = 50
+"""Draws of a mode that are all drawn, however many those of the others are."""
 
 
 @of_fit
@@ -42,7 +44,7 @@ def mode_shares(fit: Fit, ax: Axes | None = None) -> Axes:
     shown = min(len(modes), MOST_BARS)
     share, error = np.asarray(modes.share[:shown], float), 2 * np.asarray(modes.share_se[:shown], float)
     at = np.arange(shown)
-    ax.errorbar(at, share, np.nan_to_num(error), fmt="o", color=TARGET, capsize=3, ms=5)
+    ax.errorbar(at, share, np.nan_to_num(error), fmt="o", color=tone(TARGET), capsize=3, ms=5)
     top = 1.08 * float(np.max(share + np.nan_to_num(error)) or 1.0)
     ax.set(xlim=(-0.6, shown - 0.4), ylim=(0, top), xlabel="mode", ylabel="share")
     ax.set_xticks(at)
@@ -76,17 +78,16 @@ def modes(fit: Fit, ax: Axes | None = None, *, var: tuple[str, ...] | None = Non
     if len(names) not in (1, 2):
         raise InputError(f"var: a map of the modes takes one or two variables, and there are {len(names)}")
     ax = axes(ax)
-    known = 0 if fit.modes is None else len(fit.modes)
-    title(ax, "Modes of the target", "not looked for" if fit.modes is None else f"{known} known")
     columns = [scalar(fit.posterior, name)[1].ravel() for name in names]
     labels = mode_labels(fit)
+    title(ax, "Modes of the target", _how_many(fit, labels))
     kept = np.flatnonzero(np.all(np.isfinite(columns), axis=0))
     if kept.size == 0:
         return empty(ax, "no draws")
     if len(names) == 1:
         _stacked(ax, columns[0][kept], labels[kept])
     else:
-        thin = kept[:: max(1, -(-kept.size // MOST_POINTS))]
+        thin = _thinned(kept, labels)
         scatter(ax, columns[0][thin], columns[1][thin], labels[thin])
         _centres(ax, columns[0][kept], columns[1][kept], labels[kept])
     ax.set_xlabel(printable(names[0]), parse_math=False)
@@ -100,9 +101,30 @@ def scatter(ax: Axes, x: FloatArray, y: FloatArray, labels: IntArray) -> None:
     several = labels.max(initial=0) > 0
     for group, here in by_group(labels):
         colour, marker = (COLOURS[group], MARKERS[group]) if several else (BETWEEN, "o")
-        ax.plot(x[here], y[here], linestyle="", ms=2, alpha=veil(0.5), color=colour, marker=marker, label=_name(group))
+        ax.plot(
+            x[here], y[here], linestyle="", ms=2, alpha=veil(0.5), color=tone(colour), marker=marker, label=_name(group)
+        )
     if x.size:
         ax.set(xlim=central_range(x), ylim=central_range(y))
+
+
+def _thinned(kept: IntArray, labels: IntArray) -> IntArray:
+    """About ``MOST_POINTS`` of the draws with these indices, and all those of rare modes.
+
+    >>> _thinned(np.arange(8000), np.repeat([0, 1], [7990, 10])).size
+    2008
+    """
+    step = max(1, -(-kept.size // MOST_POINTS))
+    few = np.bincount(labels[kept])[labels[kept]] <= RARE
+    return kept[few | (np.arange(kept.size) % step == 0)]
+
+
+def _how_many(fit: Fit, labels: IntArray) -> str:
+    """Number of modes that are known, and of those that have draws where some have none."""
+    if fit.modes is None:
+        return "not looked for"
+    known, drawn = len(fit.modes), np.unique(labels).size
+    return f"{known} known" + (f", {drawn} with draws" if drawn < known else "")
 
 
 def opaque(legend: Legend) -> None:
@@ -131,7 +153,7 @@ def _stacked(ax: Axes, x: FloatArray, labels: IntArray) -> None:
     for group, here in by_group(labels):
         height = np.histogram(x[here], edges)[0] / (x.size * np.diff(edges))
         colour = COLOURS[group] if several else BETWEEN
-        ax.stairs(below + height, edges, baseline=below, fill=True, color=colour, alpha=0.7, label=_name(group))
+        ax.stairs(below + height, edges, baseline=below, fill=True, color=tone(colour), alpha=0.7, label=_name(group))
         below = below + height
     ax.set(xlim=(low, high), ylim=(0, None))
 

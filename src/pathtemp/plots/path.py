@@ -25,6 +25,7 @@ from pathtemp.plots.style import (
     ink,
     of_fit,
     title,
+    tone,
     values_of,
     veil,
 )
@@ -82,7 +83,7 @@ def joint_path(fit: Fit, ax: Axes | None = None, *, var: str | None = None, labe
     _ends(ax, fit)
     between = (lam > 0) & (lam < 1)
     for where, colour in ((between, BETWEEN), (lam <= 0, BASE), (lam >= 1, TARGET)):
-        ax.plot(a[where], y[where], ".", ms=3, mec="none", alpha=veil(0.6), color=colour, rasterized=True)
+        ax.plot(a[where], y[where], ".", ms=3, mec="none", alpha=veil(0.6), color=tone(colour), rasterized=True)
     ax.set(xlim=(0, 2), ylim=central_range(y), xlabel="a   (0, 2: base, 1: target)")
     ax.set_ylabel(name, parse_math=False)
     return ax
@@ -132,7 +133,8 @@ def marginal_a(fit: Fit, ax: Axes | None = None) -> Axes:
     """Visits along a over those of a uniform law, which is 1 where the pseudo-prior is right; and k-hat of 1/p(a)."""
     ax = axes(ax)
     khat = fit.diagnostics.khat
-    title(ax, "Marginal of a", "k-hat = " + f"{khat:.2f}".replace("-", "−"), alarm=khat > KHAT)
+    note = "k-hat = " + f"{khat:.2f}".replace("-", "−") if np.isfinite(khat) else ""
+    title(ax, "Marginal of a", note, alarm=khat > KHAT)
     a = fit.path["a"].values.ravel()
     if a.size == 0:
         return empty(ax, "no draws")
@@ -144,7 +146,7 @@ def marginal_a(fit: Fit, ax: Axes | None = None) -> Axes:
     groups = ((~at_base & ~at_target, BETWEEN, "between"), (at_base, BASE, "base"), (at_target, TARGET, "target"))
     for where, colour, name in groups:
         left, width = edges[:-1][where], 2.0 / counts.size
-        ax.bar(left, height[where], width, align="edge", color=colour, alpha=veil(0.6), label=name)
+        ax.bar(left, height[where], width, align="edge", color=tone(colour), alpha=veil(0.6), label=name)
     ax.axhline(1.0, color=ink(), linewidth=1.0, linestyle=DASHES, label="uniform")
     ax.legend(loc="upper center", ncols=4, columnspacing=1.0, handlelength=1.4)
     ax.set(xlim=(0, 2), ylim=(0, 1.25 * max(1.0, float(height.max()))))
@@ -161,7 +163,7 @@ def _ends(ax: Axes, fit: Fit) -> None:
     """Shade where the link is flat: lam = 0 at the outside, lam = 1 in the middle."""
     base, target = _flat_ends(fit)
     for low, high, colour in ((0, base, BASE), (2 - base, 2, BASE), (target, 2 - target, TARGET)):
-        ax.axvspan(low, high, color=colour, alpha=0.12, linewidth=0)
+        ax.axvspan(low, high, color=tone(colour), alpha=0.12, linewidth=0)
 
 
 def _band_inset(ax: Axes, lam: FloatArray, middle: FloatArray, band: FloatArray, *, falls: bool, heading: str) -> None:

@@ -10,7 +10,21 @@ from pathtemp._types import FloatArray
 from pathtemp.api.arguments import finite_array, shown, whole_number
 from pathtemp.errors import InputError
 from pathtemp.plots.arc import along
-from pathtemp.plots.style import ALARM, BASE, BETWEEN, DASHES, ESTIMATE, TARGET, axes, empty, ink, of_fit, title, veil
+from pathtemp.plots.style import (
+    ALARM,
+    BASE,
+    BETWEEN,
+    DASHES,
+    ESTIMATE,
+    TARGET,
+    axes,
+    empty,
+    ink,
+    of_fit,
+    title,
+    tone,
+    veil,
+)
 from pathtemp.result import hardness as hard
 
 if TYPE_CHECKING:
@@ -55,7 +69,9 @@ def history(fit: Fit, ax: Axes | None = None, *, exact: float | None = None) -> 
         colour, marker = PHASES.get(phase, (BETWEEN, "x"))
         here = np.array([r.phase == phase for r in records]) & (y >= low) & (y <= high)
         if here.any():
-            ax.errorbar(x[here], y[here], error[here], fmt=marker, ms=4, color=colour, elinewidth=1.0, label=phase)
+            ax.errorbar(
+                x[here], y[here], error[here], fmt=marker, ms=4, color=tone(colour), elinewidth=1.0, label=phase
+            )
     _mark_outside(ax, x, y, error, (low, high))
     if exact is not None:
         ax.axhline(exact, color=ink(), linewidth=1.0, linestyle=DASHES, label="exact")
@@ -95,7 +111,7 @@ def tours(fit: Fit, ax: Axes | None = None, *, chains: int = 4) -> Axes:
         ax.plot(number + 0.86 * line, color=BETWEEN, linewidth=0.7)
         for at, colour, end in ((line <= 0, BASE, "at the base"), (line >= 1, TARGET, "at the target")):
             name = end if number == 0 else None
-            ax.plot(np.flatnonzero(at), number + 0.86 * line[at], ".", ms=3, mec="none", color=colour, label=name)
+            ax.plot(np.flatnonzero(at), number + 0.86 * line[at], ".", ms=3, mec="none", color=tone(colour), label=name)
     ax.legend(loc="upper center", bbox_to_anchor=(0.45, -0.17), ncols=2, markerscale=2.5, handletextpad=0.2)
     ax.set(xlim=(0, shown), xlabel="iteration", ylabel="λ from 0 to 1, by chain")
     ax.set_yticks(np.arange(len(lam)) + 0.43, [f"chain {number}" for number in range(len(lam))])
@@ -109,7 +125,8 @@ def hardness(fit: Fit, ax: Axes | None = None) -> Axes:
     Lam is spaced by the length of the path, so that each part of it has the room that it takes to cross.
     """
     ax = axes(ax)
-    title(ax, "Where the path is hard", f"length {fit.diagnostics.length:.3g}")
+    length = fit.diagnostics.length
+    title(ax, "Where the path is hard", f"length {length:.3g}" if np.isfinite(length) else "")
     rate = hard.hardness(fit.diagnostics)
     if not np.any(np.isfinite(rate)):
         return empty(ax, "not measured")
@@ -136,7 +153,7 @@ def acceptance(fit: Fit, ax: Axes | None = None) -> Axes:
     if not np.any(np.isfinite(rate)):
         return empty(ax, "not measured")
     scale = along(fit)
-    ax.plot(scale(lam), rate, "o-", color=TARGET, markersize=3.5, linewidth=1.2, label="measured")
+    ax.plot(scale(lam), rate, "o-", color=tone(TARGET), markersize=3.5, linewidth=1.2, label="measured")
     wanted = getattr(fit.settings, "acceptance", None)
     if wanted is not None:
         ax.axhline(wanted, color=ink(), linewidth=1.0, linestyle=DASHES, label="aimed at")

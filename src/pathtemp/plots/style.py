@@ -23,7 +23,7 @@ Drawn = TypeVar("Drawn")
 
 # The palette of Okabe and Ito, which colour-blind readers can tell apart.
 TARGET, BASE, BETWEEN = "#0072B2", "#E69F00", "#8C8C8C"
-ESTIMATE, ALARM = "#009E73", "#D55E00"
+ESTIMATE, ALARM, SKY = "#009E73", "#D55E00", "#56B4E9"
 
 DASHES = (0, (4, 3))
 """Line style of what is exact, or aimed at."""
@@ -59,16 +59,29 @@ def ink() -> str:
     return str(pyplot().rcParams["text.color"])
 
 
+def _on_dark() -> bool:
+    """Whether the user's style has dark pages."""
+    from matplotlib.colors import to_rgb
+
+    return sum(to_rgb(pyplot().rcParams["axes.facecolor"])) < 1.5
+
+
 def veil(alpha: float) -> float:
     """How opaque a filled area is: more so on a dark page, where what shines through is black.
 
     >>> veil(0.45)
     0.45
     """
-    from matplotlib.colors import to_rgb
+    return min(1.0, 0.35 + alpha) if _on_dark() else alpha
 
-    dark = sum(to_rgb(pyplot().rcParams["axes.facecolor"])) < 1.5
-    return min(1.0, 0.35 + alpha) if dark else alpha
+
+def tone(colour: str) -> str:
+    """A colour of the palette; on a dark page its two blues are swapped, as the darker one is hard to see there.
+
+    >>> tone(TARGET) == TARGET
+    True
+    """
+    return {TARGET: SKY, SKY: TARGET}.get(colour, colour) if _on_dark() else colour
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from pathtemp.api.arguments import a_kind_of
 from pathtemp.errors import InputError
 from pathtemp.io.printable import printable
 from pathtemp.plots.chosen import chosen
-from pathtemp.plots.style import BETWEEN, TARGET, central_range, empty, ink, of_fit, pyplot, title, veil
+from pathtemp.plots.style import BETWEEN, TARGET, central_range, empty, ink, of_fit, pyplot, title, tone, veil
 from pathtemp.plots.variables import bin_count, scalar
 
 if TYPE_CHECKING:
@@ -77,7 +77,9 @@ def _law(ax: Axes, draws: FloatArray) -> None:
     low, high = central_range(values)
     edges = np.linspace(low, high, min(40, bin_count(values, low, high)) + 1)
     width = np.diff(edges)
-    ax.stairs(np.histogram(values, edges)[0] / (values.size * width), edges, fill=True, color=TARGET, alpha=veil(0.35))
+    ax.stairs(
+        np.histogram(values, edges)[0] / (values.size * width), edges, fill=True, color=tone(TARGET), alpha=veil(0.35)
+    )
     for chain in draws:
         own = chain[np.isfinite(chain)]
         if own.size:
@@ -95,6 +97,6 @@ def _draws(ax: Axes, draws: FloatArray) -> None:
     step = max(1, -(-draws.size // MOST_POINTS))
     for number, chain in enumerate(draws):
         at = number * count + np.arange(0, count, step)
-        colour = (TARGET, BETWEEN)[number % 2]
+        colour = (tone(TARGET), BETWEEN)[number % 2]
         ax.plot(at, chain[::step], ".", ms=2.5, mec="none", color=colour, alpha=0.8, rasterized=True)
     ax.set(xlim=(0, chains * count), ylim=central_range(values))

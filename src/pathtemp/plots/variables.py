@@ -13,7 +13,7 @@ from pathtemp._types import FloatArray
 from pathtemp.errors import InputError
 from pathtemp.io.printable import printable
 from pathtemp.plots.chosen import chosen, scalars
-from pathtemp.plots.style import BASE, TARGET, axes, central_range, empty, ink, of_fit, title, values_of, veil
+from pathtemp.plots.style import BASE, TARGET, axes, central_range, empty, ink, of_fit, title, tone, values_of, veil
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -52,7 +52,7 @@ def target_draws(
         What to call the variable on the axis; its name where None.
     """
     var = chosen(fit, 1)[0] if var is None else var
-    return _histogram(fit.posterior, axes(ax), TARGET, "Target draws (λ = 1)", var, density, label)
+    return _histogram(fit.posterior, axes(ax), tone(TARGET), "Target draws (λ = 1)", var, density, label)
 
 
 @of_fit
@@ -121,7 +121,7 @@ def tails(fit: Fit, ax: Axes | None = None, *, var: str | None = None, label: st
         return empty(ax, "no draws")
     for heading, values in found.items():
         share = (np.arange(values.size) + 0.5) / values.size
-        colour = BASE if heading == "base" else TARGET
+        colour = BASE if heading == "base" else tone(TARGET)
         ax.plot(values, np.minimum(share, 1.0 - share), color=colour, linewidth=1.4, label=heading)
     every = np.concatenate(list(found.values()))
     if every.min() > 0 and every.max() > WIDE * np.median(every):

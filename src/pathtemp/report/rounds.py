@@ -59,7 +59,8 @@ def _round(number: int, count: int, record: RoundRecord) -> dict[str, Any]:
     assert curve is not None
     kept = np.unique(np.linspace(0, len(curve.lam) - 1, min(len(curve.lam), MOST_POINTS)).round().astype(int))
     se = np.where(np.isfinite(curve.stderr), curve.stderr, 0.0)
-    parts = [f"{number} of {count}: {record.phase}", f"{record.gradients:,} gradients", f"{record.tours:,} round trips"]
+    parts = [f"{number} of {count}: {record.phase}", f"{record.gradients:,} gradients so far"]
+    parts.append(f"{record.tours:,} round trips in this round")
     if math.isfinite(record.log_z):
         known = math.isfinite(record.log_z_se)
         value = with_error(record.log_z, record.log_z_se) if known else f"{record.log_z:.4g}"

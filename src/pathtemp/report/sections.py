@@ -11,7 +11,7 @@ from pathtemp._types import FloatArray
 from pathtemp.report.markup import Markup, aligned, h, minus, rows
 from pathtemp.result.parameters import derived_names, parameter_names
 from pathtemp.result.run import Check
-from pathtemp.result.summary import as_text, posterior_table, with_error
+from pathtemp.result.summary import OF_MODES, as_text, posterior_table, with_error
 from pathtemp.verdict.registry import gates
 
 if TYPE_CHECKING:
@@ -58,8 +58,9 @@ def verdict(fit: Fit) -> Markup:
 
 
 def facts(fit: Fit) -> Markup:
-    """The numbers of the summary."""
-    return rows([(name, minus(value).replace("->", "→")) for name, value in fit.summary(rows=0).facts])
+    """The numbers of the summary, but for those of the modes, which have a section of their own."""
+    numbers = [fact for fact in fit.summary(rows=0).facts if fact[0] not in OF_MODES]
+    return rows([(name, minus(value).replace("->", "→")) for name, value in numbers])
 
 
 def modes(fit: Fit) -> Markup:
@@ -83,7 +84,9 @@ def modes(fit: Fit) -> Markup:
     head = ("mode", "share", "round trips", "log density", "found by")
     about = "Share of the target, round trips that came by, and the log density at the top of each mode."
     listed = [rows(lines, head=head, class_="numbers"), h("p", about, class_="note")] if lines else []
-    return h("section", h("h2", "Modes"), h("p", f"{table.headline}. Path: {table.why}."), *listed, id="modes")
+    return h(
+        "section", h("h2", "Modes"), h("p", f"{table.headline}. The path starts from {table.why}."), *listed, id="modes"
+    )
 
 
 def _digits(errors: FloatArray) -> int:
@@ -157,7 +160,8 @@ def _number(value: float) -> str:
 
 def origin(fit: Fit) -> Markup:
     """Settings, timings and versions: what it takes to make the run again."""
-    settings = [(f.name, str(getattr(fit.settings, f.name))) for f in fields(fit.settings)]
+    given = [(f.name, getattr(fit.settings, f.name)) for f in fields(fit.settings)]
+    settings = [(name, "automatic" if value is None else str(value)) for name, value in given]
     seconds = [(part, f"{spent:.2f} s") for part, spent in fit.seconds.items()]
     counts = [
         ("gradient evaluations", f"{fit.counts.gradients:,}"),

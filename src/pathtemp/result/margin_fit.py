@@ -13,7 +13,7 @@ from pathtemp.io.escape import escape_names, unescape_names
 from pathtemp.io.printable import printable
 from pathtemp.result.fit import Fit, LogEvidence, check_more
 from pathtemp.result.marginal import Marginal
-from pathtemp.result.summary import LOG_CONSTANT, LOG_EVIDENCE, Summary, with_error
+from pathtemp.result.summary import LOG_CONSTANT, LOG_EVIDENCE, Summary, known_number, with_error
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -104,8 +104,8 @@ class MarginFit(Fit):
             ("margin", f"{printable(self.marginal.name)}, sampled from {low:.4g} to {high:.4g}"),
             *shown,
             ("log integral of the target", with_error(evidence.value, evidence.se)),
-            ("trips along the margin", f"{self.diagnostics.tours:,} from end to end and back"),
-            ("k-hat of successive p", f"{self.diagnostics.khat:.2f}"),
+            ("round trips", f"{self.diagnostics.tours:,} from end to end of the margin and back"),
+            ("k-hat of successive p", known_number(self.diagnostics.khat, ".2f")),
             *(fact for fact in whole.facts if fact[0] not in REPLACED),
         )
         return Summary(whole.verdict, whole.reasons, facts, whole.table, whole.elements)

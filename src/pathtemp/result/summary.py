@@ -30,6 +30,9 @@ LOG_EVIDENCE = "log marginal likelihood"
 LOG_CONSTANT = "log constant of the kernel"
 """What log z(1) - log z(0) is called where it is no evidence."""
 
+OF_MODES = ("modes", "start of the path")
+"""Lines of a summary on the modes."""
+
 MOST_NAMES = 8
 """Variables that a message names."""
 
@@ -93,10 +96,13 @@ def summarise(fit: Fit, *, rows: int | None = 20, var_names: Sequence[str] | Non
     facts: tuple[tuple[str, str], ...] = (
         (_name_of_log_z(fit), log_z),
         ("round trips", f"{diagnostics.tours:,} base -> target -> base"),
-        ("k-hat of 1/p(a)", f"{diagnostics.khat:.2f}"),
-        ("R-hat, worst", f"{diagnostics.rhat:.3f}"),
-        ("ESS, worst", f"{_count(diagnostics.ess_bulk)} bulk, {_count(diagnostics.ess_tail)} tail"),
-        ("length of the path", f"{diagnostics.length:.3g}{_hardest(diagnostics)}"),
+        ("k-hat of 1/p(a)", known_number(diagnostics.khat, ".2f")),
+        ("R-hat, worst", known_number(diagnostics.rhat, ".3f")),
+        (
+            "ESS, worst",
+            f"{known_number(diagnostics.ess_bulk, ',.0f')} bulk, {known_number(diagnostics.ess_tail, ',.0f')} tail",
+        ),
+        ("length of the path", f"{known_number(diagnostics.length, '.3g')}{_hardest(diagnostics)}"),
         ("evaluations", f"{fit.counts.gradients:,} gradients, {fit.counts.densities:,} densities{_effort(fit)}"),
         ("seconds", f"{sum(fit.seconds.values()):.1f}" + (f"   ({seconds})" if seconds else "")),
         (
@@ -110,7 +116,7 @@ def summarise(fit: Fit, *, rows: int | None = 20, var_names: Sequence[str] | Non
         facts = (*facts, ("points without density", _rejections(diagnostics)))
     modes = fit.modes
     if modes is not None:
-        facts = (*facts, ("modes", modes.headline), ("start of the path", modes.why))
+        facts = (*facts, (OF_MODES[0], modes.headline), (OF_MODES[1], modes.why))
     listed = str(modes) if modes is not None and len(modes) > 1 else ""
     table = posterior_table(posterior, rows=rows)
     return Summary(_verdict(fit), tuple(fit.warnings), facts, table, _elements(posterior), listed)
@@ -123,6 +129,8 @@ def chosen(posterior: xr.Dataset, var_names: Sequence[str] | None) -> xr.Dataset
     if not isinstance(var_names, str | Sequence):
         raise InputError(f"var_names: expected the names of variables, and it is {shown(var_names)}")
     names = [var_names] if isinstance(var_names, str) else list(var_names)
+    if not names:
+        raise InputError("var_names: the list is empty; name one variable at least, or leave it out")
     stored = [stored_name(posterior, str(name)) for name in names]
     for name, place in zip(names, stored, strict=True):
         if place not in posterior.data_vars:
@@ -205,6 +213,11 @@ def _elements(posterior: xr.Dataset) -> int:
 
 def _count(value: float) -> str:
     return f"{value:,.0f}" if np.isfinite(value) else f"{value}"
+
+
+def known_number(value: float, form: str) -> str:
+    """A number; "unknown" where there is none, as before the first round after adaptation."""
+    return "unknown" if np.isnan(value) else f"{value:{form}}"
 
 
 def _effort(fit: Fit) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from pathtemp.api.arguments import kind_name
 from pathtemp.errors import InputError
 from pathtemp.frontends.stan.program import Program
 from pathtemp.frontends.stan.source import without_comments
@@ -37,7 +38,7 @@ def read_data(data: Data) -> dict[str, Any]:
         return dict(data)
     if not isinstance(data, str | os.PathLike):
         frame = "; take its columns, as in {'N': len(df), 'y': df['y']}" if hasattr(data, "columns") else ""
-        raise InputError(f"data: expected a dict or the path of a JSON file, got a {type(data).__name__}{frame}")
+        raise InputError(f"data: expected a dict or the path of a JSON file, got {kind_name(data)}{frame}")
     if str(data).lower().endswith(TABLES):
         raise InputError(
             f"data: {Path(data).name} is a table; read it, with pandas for instance, and give a dict of its columns"
@@ -147,7 +148,7 @@ def _kind_name(kind: str, rank: int) -> str:
 def _describe(value: Any) -> str:
     if isinstance(value, list | tuple):
         return "a list whose rows differ in length or hold something other than numbers"
-    return f"{value!r}" if isinstance(value, str) or value is None else f"a {type(value).__name__}"
+    return f"{value!r}" if isinstance(value, str) or value is None else kind_name(value)
 
 
 def _first_odd(whole: np.ndarray) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ Shape = tuple[int | None, ...]
 LIBRARIES = (".so", ".dylib", ".dll")
 """How the file of a compiled program ends."""
 
+_LITERAL = re.compile(r"\s*-?\d+(\.\d*)?\s*")
 _DRAWN = ("parameters", "transformed parameters", "generated quantities")
 """Blocks whose variables have draws."""
 
@@ -67,6 +69,12 @@ def check_base(base: Any, program: Program, values: Mapping[str, Any]) -> None:
                 f"base: the distribution of {item.name!r} has the shape {given[item.name]}, and "
                 f"{program.find(item.name, 'parameters')} declares {shape}"
             )
+        if free and item.name in given and _bounded(item) is (item.name not in psi.layout.transforms):
+            has, declares = ("no bounds", "some") if _bounded(item) else ("bounds", "none")
+            raise InputError(
+                f"base: the distribution of {item.name!r} has {has}, and "
+                f"{program.find(item.name, 'parameters')} declares {declares}"
+            )
 
 
 def check_same(program: Program, base_program: Program) -> None:
@@ -111,6 +119,14 @@ def _check_flat(psi: Base, declared: list[Declaration], shapes: Mapping[str, Sha
     sizes = [_count(shape) for shape in shapes.values()]
     if None not in sizes and psi.layout.dim != (dim := sum(size or 0 for size in sizes)):
         raise InputError(f"base: it has {psi.layout.dim} dimensions, and the program has {dim} (unconstrained)")
+
+
+def _bounded(item: Declaration) -> bool | None:
+    """Whether a declaration has bounds; None where their values decide, as with ``lower=negative_infinity()``."""
+    bounds = [bound for bound in (item.lower, item.upper) if bound]
+    if item.scaled:
+        return None
+    return True if any(map(_LITERAL.fullmatch, bounds)) else None if bounds else False
 
 
 def _count(shape: Shape) -> int | None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pathtemp.errors import InputError
+from pathtemp.io.printable import printable
 
 GENERATED = "program.stan"
 """The file name that stanc puts into its messages; :meth:`Source.translate` turns it into the user's own."""
@@ -152,6 +153,9 @@ def read_source(program: str | os.PathLike[str], include_paths: Sequence[str | o
     >>> read_source("parameters { real x; }").place(1)
     Place(file='the Stan program', line=1)
     """
+    for folder in include_paths:
+        if not os.path.isdir(folder):
+            raise InputError(f"include_paths: there is no folder {printable(str(folder))!r}")
     path = program_path(program)
     if path is None:
         return _flatten(str(program), UNNAMED, None, tuple(map(Path, include_paths)), ())
