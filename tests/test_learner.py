@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -15,6 +17,7 @@ from pathtemp.engines.default.learner import (
     cells_for,
     fit_kernel,
     fit_prior,
+    learned,
     mean_log_scale,
     nodes_for,
     path_length,
@@ -22,6 +25,8 @@ from pathtemp.engines.default.learner import (
 )
 from pathtemp.kernels.lam_given_theta import PseudoPrior
 from pathtemp.kernels.strata import relative_width
+from pathtemp.kernels.transported_hmc import KernelParameters
+from pathtemp.settings import Settings
 from pathtemp.testing import gaussian_scale
 from pathtemp.testing.calibration import assert_close
 
@@ -184,3 +189,20 @@ def test_nodes_follow_the_marginal_that_is_asked_for() -> None:
 def _cubic(t: np.ndarray) -> np.ndarray:
     """The paper's link between its flat ends."""
     return t**2 * (3.0 - 2.0 * t)
+
+
+def fitted_in(dim: int) -> KernelParameters:
+    lam, delta, theta = scale_draws(2000, dim)
+    pool = Pool([Draws(lam, delta, theta, lam)], replaced_by=1)
+    return fit_kernel(pool, cells=60, full=True, log_step=np.zeros(2), step_lam=np.array([0.0, 1.0]))
+
+
+def test_many_dimensions_want_more_short_rounds_than_few() -> None:
+    few, many, short = fitted_in(2), fitted_in(10), Settings(iterations=16)
+    assert not learned(few, short, rounds=2)
+    assert learned(few, short, rounds=3)
+    assert not learned(many, short, rounds=5)
+    assert learned(many, short, rounds=6)
+    assert learned(many, Settings(), rounds=3)
+    # The maps of legs are not learned.
+    assert learned(replace(many, leg_step=np.zeros(2)), short, rounds=3)

@@ -38,7 +38,8 @@ class Settings:
     chains
         Chains side by side.
     iterations
-        Iterations of one compiled round; half as many where a budget holds fewer than sixteen rounds.
+        Iterations of one compiled round; half as many where a budget holds fewer than sixteen rounds, and 16 at most
+        where the effort is light.
     leapfrogs
         Largest number of leapfrog steps of one HMC move, of which each iteration draws 1..leapfrogs; None for the
         fourth root of the dimension.
@@ -67,8 +68,9 @@ class Settings:
     effort
         "full" scans up to 16,384 draws of the base for modes, moves lam on a lattice of ``orbit`` points, and brings
         some 4000 target draws; "thorough" scans up to 131,072 and makes up to 16,384 starts where that helps; "light"
-        scans 1024, moves on two points whatever ``orbit`` is, and brings some 1300. "auto" times the density at the
-        start and takes "thorough" up to 8 us and "light" from 0.2 ms on. The fit says which it was.
+        scans 1024, moves on two points whatever ``orbit`` is, in rounds of 16 iterations at most, and brings some 1300.
+        "auto" times the density at the start and takes "thorough" up to 8 us and "light" from 0.2 ms on. The fit says
+        which it was.
     density_price
         Gradient equivalents that one density costs in a ``budget``, at most 1. None is 1/4, unless the effort is "auto"
         and a density takes 0.2 ms or more: then both are timed at the start, and their ratio is rounded to 1/16, 1/4 or

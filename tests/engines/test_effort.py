@@ -54,7 +54,8 @@ def test_the_price_of_a_density_decides(monkeypatch: pytest.MonkeyPatch, seconds
 
 def test_what_the_user_says_is_not_timed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(effort, "_seconds", lambda *given: pytest.fail("it was timed"))
-    assert settled(Settings(effort="light")).effort == "light"
+    light = settled(Settings(effort="light"))
+    assert (light.effort, light.iterations, settled(light)) == ("light", 16, light)
     assert settled(Settings(effort="full", orbit=128)).orbit == 128
 
 

@@ -10,12 +10,14 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
+from pathtemp.engines.default.effort import work_of
 from pathtemp.modes import choose
 from pathtemp.modes.local import DENSE_DIM, from_covariance
 from pathtemp.modes.mixture_base import SAFETY
 from pathtemp.modes.mode import Mode
 from pathtemp.modes.search import Search
 from pathtemp.paths.geometric import GeometricPath
+from pathtemp.settings import Settings
 from pathtemp.testing import gaussian_mixture
 
 PROBLEM = gaussian_mixture([0.3, 0.7], [[-4.0], [4.0]], scales=[0.5, 1.0], base_scale=5.0)
@@ -84,6 +86,15 @@ def test_one_mode_is_worth_a_mixture_where_the_base_is_vague(far: tuple[float, f
     assert choose.why_not(MODEL, search_of(mode(4.0, 1.0)), far, draws(0, 100)) == ""
     _, why = choose.verdict(1, far, (1.0, 1.0), all_reached=True)
     assert why.startswith("a mixture of one mode and 10% of the base as given")
+
+
+def test_one_mode_is_worth_one_on_a_shorter_path_where_a_density_is_dear() -> None:
+    one, path = search_of(mode(4.0, 1.0)), (1.0, 9.0)
+    # All draws are of the one mode, which is no wider than its law.
+    here = draws(0, 100)
+    dear, cheap = (work_of(Settings(effort=effort)).vague for effort in ("light", "full"))
+    assert choose.why_not(MODEL, one, path, here, vague=dear) == ""
+    assert "found one mode" in choose.why_not(MODEL, one, path, here, vague=cheap)
 
 
 def test_every_reason_against_a_mixture_is_named() -> None:

@@ -80,18 +80,19 @@ def fair(search: Search, theta: FloatArray) -> bool:
     return bool(np.all(in_base) and np.all((held >= 0.25 * due) | (due < 4.0)))
 
 
-def why_not(model: Model, search: Search, user: tuple[float, float], theta: FloatArray) -> str:
+def why_not(model: Model, search: Search, user: tuple[float, float], theta: FloatArray, *, vague: float = VAGUE) -> str:
     """Why no mixture is tried, in words; empty where one is.
 
     ``user`` is (lam reached, length) of the annealing pass of the user's path, ``theta`` (n, dim) its last draws. One
-    mode is worth a leg where the path is long, or where those draws are spread wider than the mode is at its top.
+    mode is worth a leg where the path is longer than ``vague``, or where those draws are spread wider than the mode is
+    at its top.
     """
     if search.crowded:
         return f"the base as given: more than {len(search.modes)} modes, too many to list"
     if search.without_list:
         return "the base as given: the starts found no isolated modes"
     spike = any(is_wider(law, theta) for law in search.laws if not law.flat)
-    count, far = len(legs(search)), user[0] < 1.0 or user[1] > VAGUE or spike
+    count, far = len(legs(search)), user[0] < 1.0 or user[1] > vague or spike
     if count < (1 if far else 2):
         return "the base as given: the starts found one mode"
     if model.sample_base is None:

@@ -53,6 +53,9 @@ MISSING = 0.02
 WORTH, FIRST_WORTH = 0.1, 0.02
 """Gain of power that all further starts together must promise to be made; less where they may spare a second scan."""
 
+SCAN_WORTH = 0.05
+"""Gain of power that a second scan must promise, which is about two thirds of what it gives."""
+
 
 @dataclass(frozen=True)
 class Limits:
@@ -144,6 +147,9 @@ def _scan_in_stages(
     seen: Scan | None = None
     drawn = np.zeros(0, bool)
     for size, limits_here in _stages(limits):
+        if seen is not None and not scan_pays(search, size / search.scanned):
+            # A batch, for what further starts promise.
+            size = BATCH
         along, annealed = annealed[: size or BATCH], annealed[size or BATCH :]
         theta = np.concatenate([base_draws(size), outwards(base_draws(size // 4)), along])
         slopes = 0.5 * max(left, 0.0) if limits.slopes is None else limits.slopes
@@ -191,6 +197,30 @@ def _is_enough(search: Search, power: Power) -> bool:
         return False
     wanted = GOALS[0]._replace(width=GOALS[0].width * min(_relative_widths(search), default=1.0))
     return all(power(**goal._asdict()) >= SECOND_POWER for goal in (wanted, *_goals(search)[len(GOALS) :]))
+
+
+def scan_pays(search: Search, more: float) -> bool:
+    """Whether ``more`` times as many points as were scanned promise a gain of power, beside that of starts."""
+    power = search.power
+    if power is None or search.unseen > FEW_UNSEEN or search.missing > MISSING:
+        return True
+    alone = replace(power, starts=0)
+    for goal in _goals(search):
+        now, by_scan = power(**goal._asdict()), alone(**goal._asdict())
+        rise = with_more_points(alone, goal, 1.0 + more) - by_scan
+        if now < GOAL_POWER and rise * (1.0 - now) > SCAN_WORTH * (1.0 - by_scan):
+            return True
+    return False
+
+
+def with_more_points(power: Power, goal: Goal, times: float) -> float:
+    """The power of a scan of so many ``times`` as many points, without starts, about.
+
+    The nearest point to a mode comes nearer by the root of the number of points in so many dimensions, as if the mode
+    were wider by it and no less high.
+    """
+    share = times * goal.share / (1.0 + (times - 1.0) * goal.share)
+    return power(width=goal.width * times ** (1.0 / power.dim), share=share)
 
 
 def _climb_for_power(

@@ -10,6 +10,7 @@ import numpy as np
 from pathtemp._types import FloatArray
 from pathtemp.model.evaluate import BLOCK, values_of
 from pathtemp.model.price import DEAR, density_price, lowest_price
+from pathtemp.modes.choose import VAGUE
 from pathtemp.modes.local import gradients_at
 from pathtemp.paths.geometric import GeometricPath
 from pathtemp.settings import USUAL_PRICE, Settings
@@ -34,6 +35,8 @@ class Work:
         Starts of the search for modes that are made for the sake of its power, at most, where no budget is given.
     held
         Points that each planted mode is held against to state the power: those next to it, and draws of the base.
+    vague
+        Length of the user's path from which one mode alone is worth a leg of a mixture.
     """
 
     scan: int
@@ -41,15 +44,20 @@ class Work:
     rounds: int
     starts: int
     held: tuple[int, int]
+    vague: float = VAGUE
 
 
 # Where one start in ten thousand leads to a mode, about a dozen of the draws that are scanned do.
 THOROUGH = Work(scan=131_072, draws=4096, rounds=8, starts=16_384, held=(64, 1024))
 FULL = Work(scan=16_384, draws=4096, rounds=8, starts=2048, held=(16, 128))
-LIGHT = Work(scan=1024, draws=1280, rounds=3, starts=0, held=(2, 8))
+# Where a density is dear, a leg of one mode soon saves more evaluations than its annealing pass and programs cost.
+LIGHT = Work(scan=1024, draws=1280, rounds=3, starts=0, held=(2, 8), vague=7.0)
 
-LIGHT_ORBIT = 2
-"""Points of the lattice along the orbit of a light effort."""
+LIGHT_ORBIT, LIGHT_ITERATIONS = 2, 16
+"""Points of the lattice along the orbit, and iterations of a round at most, of a light effort.
+
+In short rounds the kernel is frozen sooner, and the run ends sooner once it is done.
+"""
 
 TIMINGS = 5
 """Blocks of evaluations that are timed at most."""
@@ -90,7 +98,8 @@ def settled_effort(settings: Settings, path: GeometricPath, theta: FloatArray) -
         effort = effort_for(path, block)
         price = _price(path, block) if price is None and effort == "light" else price
     price = USUAL_PRICE if price is None else price
-    return settings.replace(effort=effort, density_price=price, **({"orbit": LIGHT_ORBIT} if effort == "light" else {}))
+    light = {"orbit": LIGHT_ORBIT, "iterations": min(settings.iterations, LIGHT_ITERATIONS)}
+    return settings.replace(effort=effort, density_price=price, **(light if effort == "light" else {}))
 
 
 def cheapest(settings: Settings) -> Settings:

@@ -15,7 +15,7 @@ import numpy as np
 from pathtemp._types import FloatArray
 from pathtemp.engines.default.chains import Chains
 from pathtemp.engines.default.effort import work_of
-from pathtemp.engines.default.learner import Pool, along_path, from_record
+from pathtemp.engines.default.learner import Pool, along_path, from_record, learned
 from pathtemp.engines.default.modes import ModeSearch
 from pathtemp.engines.default.plan import TemperPlan
 from pathtemp.engines.default.trace import KHAT_POINTS, Trace
@@ -234,7 +234,7 @@ class TemperEngine(ChainsEngine):
         acceptance = float(np.mean(record.acceptance))
         accepts = abs(acceptance - settings.acceptance) < 0.1 and _least_acceptance(record) > ACCEPTED_EVERYWHERE
         travels = trips >= settings.chains / 4 and accepts
-        now.settled = free >= 3 and now.change < 0.5 and travels
+        now.settled = learned(chains.parameters, settings, rounds=free) and now.change < 0.5 and travels
         return Line("adapt" if free > 0 else "pin", self._prior_curve(), trips, acceptance)
 
     @property

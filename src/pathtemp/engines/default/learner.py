@@ -21,7 +21,7 @@ from pathtemp.kernels.transported_hmc import KernelParameters
 from pathtemp.paths.geometric import LOG_ZERO
 from pathtemp.paths.links import MetricLink, metric_nodes, thermodynamic_length
 from pathtemp.seeds import Stream, rng
-from pathtemp.settings import Marginal
+from pathtemp.settings import Marginal, Settings
 
 POSITIONS = 13
 """Positions s at which transport and step size are tabulated."""
@@ -37,6 +37,12 @@ NO_WEIGHT = 50.0
 
 FAR_OUT = 10.0
 """Distance from the quartiles, in units of their own, from which delta is an outlier."""
+
+LEARNED_ROUNDS, LEARNED_ITERATIONS = 3, 96
+"""Rounds in which chains move freely before the kernel may be frozen, and iterations that are enough for any target."""
+
+LEARNED_DRAWS, LEARNED_PER_DIM = 40, 6
+"""Draws of theta for each position of the transport that are enough: so many, and so many a dimension."""
 
 TINY = float(np.finfo(float).tiny)
 
@@ -278,6 +284,18 @@ def fit_kernel(
         pinned=on_device(False),
         frozen=on_device(False),
     )
+
+
+def learned(parameters: KernelParameters, settings: Settings, *, rounds: int) -> bool:
+    """Whether so many ``rounds`` of free moves have brought the draws that a transport is learned from.
+
+    The maps of legs are not learned, so that a mixture base wants no more than the fewest rounds.
+    """
+    iterations = rounds * settings.iterations
+    draws = iterations // 4 * min(settings.chains, MOST_THETAS_LEARNED)
+    wanted = POSITIONS * (LEARNED_DRAWS + LEARNED_PER_DIM * parameters.transport.location.shape[1])
+    enough = iterations >= LEARNED_ITERATIONS or draws >= wanted or parameters.leg_step is not None
+    return rounds >= LEARNED_ROUNDS and enough
 
 
 def mean_log_scale(transport: Transport) -> FloatArray:

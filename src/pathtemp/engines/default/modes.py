@@ -167,7 +167,7 @@ class ModeSearch:
 
         def after_first() -> None:
             # Where the path is to start from the user's base, XLA works while the rest of the search does.
-            if choose.why_not(self._model, self._search, self._user_path, self._user_end):
+            if choose.why_not(self._model, self._search, self._user_path, self._user_end, vague=work.vague):
                 engine.chains.begin_compiling()
 
         find_modes(self._search, draws, (lam, theta), limits, rng=self._rng, after_first=after_first)
@@ -191,9 +191,9 @@ class ModeSearch:
             self._search.room = min(engine.room_before_rounds(host), LAWS_SHARE * host.schedule.planned)
             self._search.refine()
             self._known = len(self._search.modes)
-            user = (self._user_path, self._user_end)
-            law = choose.bent_law(self._model, self._search, *user, self._rng)
-            self._why = "" if law is not None else choose.why_not(self._model, self._search, *user)
+            known = self._model, self._search, self._user_path, self._user_end
+            law, vague = choose.bent_law(*known, self._rng), work_of(engine.chains.settings).vague
+            self._why = "" if law is not None else choose.why_not(*known, vague=vague)
             if not self._why and law is None:
                 self._search.divide()
             self._pay(engine)
