@@ -66,21 +66,28 @@ def _points(model, count=3):
     return jax.random.normal(jax.random.key(5), (count, model.dim))
 
 
-def test_densities_and_gradients_are_those_of_pymc(pair, request):
+def test_densities_gradients_and_constrained_values_are_those_of_pymc(pair, request):
     source, model = pair
     order = LOG_ORDER.get(request.node.callspec.params["pair"], 0.0)
     values = [source.rvs_to_values[rv] for rv in source.free_RVs]
     joint, prior = source.logp(), source.logp(vars=source.free_RVs)
-    outputs = [joint, prior, *pytensor.grad(joint, values)]
+    wanted = {var.name for var in (*source.free_RVs, *source.deterministics)}
+    named = [var for var in source.unobserved_value_vars if var.name in wanted]
+    outputs = [joint, prior, *pytensor.grad(joint, values), *named]
     own = source.compile_fn(outputs, inputs=values, point_fn=False, mode=PYTHON, on_unused_input="ignore")
     both = jax.jit(lambda x: (jax.value_and_grad(model.log_target)(x), model.log_base(x)))
     for x in _points(model):
-        log_joint, log_prior, *slopes = own(*(np.asarray(v) for v in model.layout.unravel(x).values()))
+        log_joint, log_prior, *others = own(*(np.asarray(v) for v in model.layout.unravel(x).values()))
+        slopes, constrained = others[: len(values)], others[len(values) :]
         (target, gradient), base = both(x)
         # The probability of an order among components that are not alike is a share of many draws.
         near = 0.01 if order else 0.0
         np.testing.assert_allclose([target, base], [log_joint - order, log_prior - order], rtol=1e-11, atol=near)
         np.testing.assert_allclose(gradient, np.concatenate([np.ravel(s) for s in slopes]), rtol=1e-8, atol=1e-8)
+        ours = model.draws(np.asarray(x)[None])
+        assert set(ours) == wanted
+        for var, value in zip(named, constrained, strict=True):
+            np.testing.assert_allclose(ours[var.name][0], value, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.programs_full
