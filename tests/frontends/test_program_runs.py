@@ -79,9 +79,9 @@ def test_evidence_from_a_base_that_was_found(language):
 
 def test_errors_of_the_evidence_are_as_large_as_reported():
     model = closed_form("numpyro", "conjugate_regression")
-    fits = [pt.temper(model, seed=seed, budget=120_000, progress=False) for seed in range(20)]
+    fits = [pt.temper(model, seed=seed, budget=120_000, progress=False) for seed in range(12)]
     z = [(f.log_marginal_likelihood.value - EXACT["conjugate_regression"]) / f.log_marginal_likelihood.se for f in fits]
-    assert_scores(z)  # of 20: errors of a third of their size, and a bias of two
+    assert_scores(z)  # of 12: errors of 30% of their size, and a bias of three
 
 
 def agreement_with(reference, posterior):

@@ -200,6 +200,21 @@ def test_angles_have_one_turn():
 
 
 @pytest.mark.programs_full
+def test_a_prior_interpolated_between_points_is_tempered_from_exact_draws():
+    x = np.array([-2.0, 0.0, 0.5, 3.0])
+    density = np.array([0.1, 0.8, 0.3, 0.2])
+    with pm.Model() as source:
+        pm.Normal("y", pm.Interpolated("v", x, density), 1.0, observed=0.4)
+    model = pt.from_pymc(source)
+    assert_draws_have_the_density(model, draws=1000)
+    for u in (-1.5, 0.1, 0.3, 2.0):
+        value = float(model.draws(np.array([[u]]))["v"][0])
+        slope = (value + 2.0) * (3.0 - value) / 5.0  # of the logistic curve between the ends
+        exact = np.log(np.interp(value, x, density) / np.trapezoid(density, x) * slope)
+        np.testing.assert_allclose(model.log_base(jnp.array([u])), exact, rtol=1e-9)
+
+
+@pytest.mark.programs_full
 def test_host_draws_depend_on_the_key_alone_and_batch():
     _, model = built("on_the_host")
     keys = jax.random.split(jax.random.key(1), (2, 3))
@@ -282,6 +297,10 @@ def test_what_cannot_be_tempered_is_named():
         pm.Normal("y", mu, observed=pm.Minibatch(np.arange(10.0), batch_size=2), total_size=10)
     with pytest.raises(InputError, match="'y' observes a minibatch"):
         pt.from_pymc(minibatch)
+    with pm.Model() as simulator:
+        pm.Simulator("y", lambda rng, mu, size=None: rng.normal(mu, size=size), pm.Normal("mu"), observed=np.zeros(3))
+    with pytest.raises(InputError, match="'y' is a Simulator, which compares draws with data"):
+        pt.from_pymc(simulator)
 
 
 def test_an_operation_without_a_jax_form_names_its_variable():

@@ -156,23 +156,27 @@ def test_log_z_is_the_evidence_of_an_ordinary_program() -> None:
     assert all(fit.is_evidence for fit in fits)
 
 
+PRINTING = """data { real y; }
+parameters { vector[2] x; }
+model { x[1] ~ normal(0, 1); print("x is ", x); y ~ normal(sum(x), 1); }
+"""
+"""Of x[2] the prior says nothing."""
+
+
 @pytest.mark.stan_full
 @pytest.mark.usefixtures("toolchain")
 def test_a_program_prints_once(caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]) -> None:
-    model = from_stan('parameters { real x; } model { x ~ normal(0, 1); print("x is ", x); }')
+    model = from_stan(PRINTING, data={"y": 1.0})
     with caplog.at_level(logging.WARNING, logger="pathtemp.stan"):
-        jax.jit(jax.vmap(model.log_target))(np.linspace(-1, 1, 50)[:, None]).block_until_ready()
+        jax.jit(jax.vmap(model.log_target))(np.linspace(-1, 1, 100).reshape(50, 2)).block_until_ready()
     assert sum("Stan prints" in record.getMessage() for record in caplog.records) <= 1
     assert capfd.readouterr().out == ""
 
 
 @pytest.mark.stan_full
 @pytest.mark.usefixtures("toolchain")
-def test_an_improper_prior_is_named_and_the_base_found(tmp_path: Path) -> None:
-    file = tmp_path / "flat.stan"
-    blocks = ("parameters { vector[2] x; }", "model { x[1] ~ normal(0, 1); y ~ normal(sum(x), 1); }")
-    file.write_text("\n".join(["data { real y; }", *blocks]))
-    model: Model = from_stan(file, data={"y": 1.0})
+def test_an_improper_prior_is_named_and_the_base_found() -> None:
+    model: Model = from_stan(PRINTING, data={"y": 1.0})
     assert model.sample_base is None
     assert not model.base.evidence
     assert "no proper distribution to x; pt.temper finds one" in str(model.base)
