@@ -81,7 +81,7 @@ def test_errors_of_the_evidence_are_as_large_as_reported():
     model = closed_form("numpyro", "conjugate_regression")
     fits = [pt.temper(model, seed=seed, budget=120_000, progress=False) for seed in range(12)]
     z = [(f.log_marginal_likelihood.value - EXACT["conjugate_regression"]) / f.log_marginal_likelihood.se for f in fits]
-    assert_scores(z)  # of 12: errors of 30% of their size, and a bias of three
+    assert_scores(z)  # of 12: errors of a quarter of their size, and a bias of three
 
 
 def agreement_with(reference, posterior):

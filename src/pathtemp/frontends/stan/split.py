@@ -6,7 +6,7 @@ A statement is the prior's
   parameters, and data as constants (sizes, known scales, covariates). Where they do, the distribution must be one of
   Stan's own, and the only one of those elements: of two, the one without data is the prior.
 - or where it does not depend on data at all, be it through transformed parameters, variables of the block, or the
-  branch it stands in.
+  branch it stands in. A plain number with a distribution is data: ``7 ~ binomial(20, p)``.
 
 All other statements are the likelihood.
 """
@@ -236,7 +236,8 @@ class _Judge:
         if term.left and known.has_parameters(term.left):
             depends = known.has_data(term.left) or known.has_observations(*term.arguments)
         else:
-            depends = known.has_data(term.text)
+            observed = bool(term.left) and known.has_parameters(*term.arguments)
+            depends = observed or known.has_data(term.text)
         return Part.LIKELIHOOD if depends else Part.PRIOR
 
     def _is_given(self, term: Term, reference: tuple[str, str], headers: Iterable[str]) -> bool:
