@@ -149,7 +149,7 @@ EIGHT_SCHOOLS = (
 def test_log_z_is_the_evidence_of_an_ordinary_program() -> None:
     data = {"J": 8, "y": [28, 8, -3, 7, -1, 1, 18, 12], "sigma": [15, 10, 16, 11, 9, 11, 10, 18]}
     model = from_stan(EIGHT_SCHOOLS, data=data)
-    fits = [pt.temper(model, seed=seed, budget=120_000, progress=False) for seed in range(10)]
+    fits = [pt.temper(model, seed=seed, budget=40_000, progress=False) for seed in range(10)]
     values, errors = np.array([fit.log_marginal_likelihood for fit in fits]).T
     assert_scores((values + 31.311347) / errors)  # by quadrature over tau
     assert np.all(errors < LARGEST_SE)
