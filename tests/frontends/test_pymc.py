@@ -112,8 +112,12 @@ def test_everything_is_float64(pair):
     assert precisions(model.log_base, model.dim) == {"float64"}
 
 
+NAMED = ("regression", "hierarchical", "correlated", "potential", "mixture", "time_series", "missing_values")
+"""Models with coords, variables that others make, and several dimensions; names and shapes of all are tested above."""
+
+
 @pytest.mark.programs_full
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", NAMED)
 def test_names_dims_and_coords_are_those_of_pm_sample(name):
     source, model = built(name)
     with source, warnings.catch_warnings():
