@@ -23,7 +23,7 @@ log = logging.getLogger("pathtemp.stan")
 _DOUBLES = ctypes.POINTER(ctypes.c_double)
 _MESSAGE = ctypes.POINTER(ctypes.c_void_p)
 _PRINT = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int)
-_MASS = re.compile(r"\bT\s*\[|\b(?:\w+_l?c?cdf|log1m_exp|log1m|log_diff_exp)\s*\(")
+_MASS = re.compile(r"\)\s*T\s*\[|\b(?:\w+_l?c?cdf|log1m_exp|log1m|log_diff_exp)\s*\(")
 """Where a program divides by a mass: truncated distributions, and those that it truncates by hand."""
 
 _SIGNATURES: dict[str, tuple[Any, Sequence[Any]]] = {
