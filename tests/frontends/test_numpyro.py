@@ -154,6 +154,20 @@ def test_a_scaled_prior_is_only_a_density():
     np.testing.assert_allclose(model.log_base(jnp.array([0.5])), 2 * stats.norm.logpdf(0.5))
 
 
+def test_a_mass_that_is_rounded_to_zero_makes_no_infinite_density():
+    """Of observations between bounds far above their mean: their density is divided by the mass between the bounds."""
+
+    def truncated(y):
+        mu = numpyro.sample("mu", dist.Normal(0.0, 1.0))
+        numpyro.sample("y", dist.TwoSidedTruncatedDistribution(dist.Normal(mu, 0.1), 2.0, 3.0), obs=y)
+
+    y = jnp.array([2.2, 2.5])
+    model = pt.from_numpyro(truncated, y)
+    assert model.log_target(jnp.array([-6.0])) == -jnp.inf
+    exact = stats.norm.logpdf(2.4) + stats.truncnorm(-4.0, 6.0, 2.4, 0.1).logpdf(y).sum()
+    np.testing.assert_allclose(model.log_target(jnp.array([2.4])), exact, rtol=1e-9)
+
+
 def test_what_cannot_be_tempered_is_named():
     def poisson():
         k = numpyro.sample("k", dist.Poisson(3.0))
