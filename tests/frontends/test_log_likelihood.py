@@ -26,8 +26,8 @@ from pathtemp.model.model import model as plain_model
 from pathtemp.result.draws import draws_dataset, log_likelihood_dataset
 
 SLOW = pytest.mark.programs_full
-PYMC = ["regression", "hierarchical", "ordinal", "correlated", "censored", "mixture", "time_series", "missing_values"]
-NUMPYRO = ["regression", "hierarchical", "simplex", "correlated", "censored", "random_walk", "crossed_plates"]
+PYMC = ["regression", "ordinal", "correlated", "censored", "mixture", "missing_values"]
+NUMPYRO = ["hierarchical", "simplex", "correlated", "censored", "random_walk", "crossed_plates"]
 
 
 def at_points(model):

@@ -101,8 +101,12 @@ def test_prior_draws_of_another_scale_are_seen():
         assert_draws_have_the_density(wider)
 
 
+NAMED = ("hierarchical", "noncentred", "correlated", "potential", "enumerated_mixture", "random_walk", "crossed_plates")
+"""Models with plates, deterministic and reparametrised sites, sites summed out and scans."""
+
+
 @pytest.mark.programs_full
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", NAMED)
 def test_names_and_dims_are_those_of_mcmc(name):
     source, args, kwargs = MODELS[name]
     model = built(name)
@@ -148,6 +152,20 @@ def test_a_scaled_prior_is_only_a_density():
     model = pt.from_numpyro(scaled)
     assert model.sample_base is None
     np.testing.assert_allclose(model.log_base(jnp.array([0.5])), 2 * stats.norm.logpdf(0.5))
+
+
+def test_a_mass_that_is_rounded_to_zero_makes_no_infinite_density():
+    """Of observations between bounds far above their mean: their density is divided by the mass between the bounds."""
+
+    def truncated(y):
+        mu = numpyro.sample("mu", dist.Normal(0.0, 1.0))
+        numpyro.sample("y", dist.TwoSidedTruncatedDistribution(dist.Normal(mu, 0.1), 2.0, 3.0), obs=y)
+
+    y = jnp.array([2.2, 2.5])
+    model = pt.from_numpyro(truncated, y)
+    assert model.log_target(jnp.array([-6.0])) == -jnp.inf
+    exact = stats.norm.logpdf(2.4) + stats.truncnorm(-4.0, 6.0, 2.4, 0.1).logpdf(y).sum()
+    np.testing.assert_allclose(model.log_target(jnp.array([2.4])), exact, rtol=1e-9)
 
 
 def test_what_cannot_be_tempered_is_named():

@@ -66,21 +66,28 @@ def _points(model, count=3):
     return jax.random.normal(jax.random.key(5), (count, model.dim))
 
 
-def test_densities_and_gradients_are_those_of_pymc(pair, request):
+def test_densities_gradients_and_constrained_values_are_those_of_pymc(pair, request):
     source, model = pair
     order = LOG_ORDER.get(request.node.callspec.params["pair"], 0.0)
     values = [source.rvs_to_values[rv] for rv in source.free_RVs]
     joint, prior = source.logp(), source.logp(vars=source.free_RVs)
-    outputs = [joint, prior, *pytensor.grad(joint, values)]
+    wanted = {var.name for var in (*source.free_RVs, *source.deterministics)}
+    named = [var for var in source.unobserved_value_vars if var.name in wanted]
+    outputs = [joint, prior, *pytensor.grad(joint, values), *named]
     own = source.compile_fn(outputs, inputs=values, point_fn=False, mode=PYTHON, on_unused_input="ignore")
     both = jax.jit(lambda x: (jax.value_and_grad(model.log_target)(x), model.log_base(x)))
     for x in _points(model):
-        log_joint, log_prior, *slopes = own(*(np.asarray(v) for v in model.layout.unravel(x).values()))
+        log_joint, log_prior, *others = own(*(np.asarray(v) for v in model.layout.unravel(x).values()))
+        slopes, constrained = others[: len(values)], others[len(values) :]
         (target, gradient), base = both(x)
         # The probability of an order among components that are not alike is a share of many draws.
         near = 0.01 if order else 0.0
         np.testing.assert_allclose([target, base], [log_joint - order, log_prior - order], rtol=1e-11, atol=near)
         np.testing.assert_allclose(gradient, np.concatenate([np.ravel(s) for s in slopes]), rtol=1e-8, atol=1e-8)
+        ours = model.draws(np.asarray(x)[None])
+        assert set(ours) == wanted
+        for var, value in zip(named, constrained, strict=True):
+            np.testing.assert_allclose(ours[var.name][0], value, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.programs_full
@@ -105,8 +112,12 @@ def test_everything_is_float64(pair):
     assert precisions(model.log_base, model.dim) == {"float64"}
 
 
+NAMED = ("regression", "hierarchical", "correlated", "potential", "mixture", "time_series", "missing_values")
+"""Models with coords, variables that others make, and several dimensions; names and shapes of all are tested above."""
+
+
 @pytest.mark.programs_full
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", NAMED)
 def test_names_dims_and_coords_are_those_of_pm_sample(name):
     source, model = built(name)
     with source, warnings.catch_warnings():
@@ -193,6 +204,21 @@ def test_angles_have_one_turn():
 
 
 @pytest.mark.programs_full
+def test_a_prior_interpolated_between_points_is_tempered_from_exact_draws():
+    x = np.array([-2.0, 0.0, 0.5, 3.0])
+    density = np.array([0.1, 0.8, 0.3, 0.2])
+    with pm.Model() as source:
+        pm.Normal("y", pm.Interpolated("v", x, density), 1.0, observed=0.4)
+    model = pt.from_pymc(source)
+    assert_draws_have_the_density(model, draws=1000)
+    for u in (-1.5, 0.1, 0.3, 2.0):
+        value = float(model.draws(np.array([[u]]))["v"][0])
+        slope = (value + 2.0) * (3.0 - value) / 5.0  # of the logistic curve between the ends
+        exact = np.log(np.interp(value, x, density) / np.trapezoid(density, x) * slope)
+        np.testing.assert_allclose(model.log_base(jnp.array([u])), exact, rtol=1e-9)
+
+
+@pytest.mark.programs_full
 def test_host_draws_depend_on_the_key_alone_and_batch():
     _, model = built("on_the_host")
     keys = jax.random.split(jax.random.key(1), (2, 3))
@@ -275,6 +301,10 @@ def test_what_cannot_be_tempered_is_named():
         pm.Normal("y", mu, observed=pm.Minibatch(np.arange(10.0), batch_size=2), total_size=10)
     with pytest.raises(InputError, match="'y' observes a minibatch"):
         pt.from_pymc(minibatch)
+    with pm.Model() as simulator:
+        pm.Simulator("y", lambda rng, mu, size=None: rng.normal(mu, size=size), pm.Normal("mu"), observed=np.zeros(3))
+    with pytest.raises(InputError, match="'y' is a Simulator, which compares draws with data"):
+        pt.from_pymc(simulator)
 
 
 def test_an_operation_without_a_jax_form_names_its_variable():

@@ -13,7 +13,13 @@ from pathtemp._types import Array, FloatArray, Key, LogDensity, Sampler, Variabl
 from pathtemp.api.arguments import shown
 from pathtemp.errors import InputError, MissingExtraError
 from pathtemp.frontends.numpyro_data import data_groups, predictive_draws
-from pathtemp.frontends.numpyro_part import improper_sites, log_prior_of, with_dependents
+from pathtemp.frontends.numpyro_part import (
+    divides_by_a_mass,
+    improper_sites,
+    log_prior_of,
+    with_dependents,
+    without_lost_mass,
+)
 from pathtemp.frontends.program import Program, to_model
 from pathtemp.model.kinds import where_to
 from pathtemp.model.layout import Layout
@@ -356,7 +362,7 @@ def _density(
     def log_density(x: Array) -> Array:
         return -jnp.asarray(potential_energy(model, args, kwargs, layout.unravel(x), enum=enumerate_sites))
 
-    return log_density
+    return without_lost_mass(log_density) if divides_by_a_mass(trace) else log_density
 
 
 def _forward(

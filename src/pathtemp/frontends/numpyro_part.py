@@ -1,4 +1,4 @@
-"""What is proper of the prior of a NumPyro model that as a whole is not."""
+"""What is proper of the prior of a NumPyro model that as a whole is not, and what truncation makes of a density."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from pathtemp._types import Array
+from pathtemp._types import Array, LogDensity
 
 Trace = dict[str, dict[str, Any]]
 
@@ -63,3 +63,23 @@ def log_prior_of(sites: Trace, free: Mapping[str, Array]) -> Array:
         jacobian = biject_to(site["fn"].support).log_abs_det_jacobian(free[name], site["value"])
         total += jnp.sum(site["fn"].log_prob(site["value"])) + jnp.sum(jacobian)
     return total
+
+
+def divides_by_a_mass(trace: Trace) -> bool:
+    """Whether a site has a truncated distribution, whose density is divided by the mass that is left."""
+    fns = [site["fn"] for site in trace.values() if site["type"] == "sample"]
+    while any(fn is not None for fn in fns):
+        if any("Truncated" in type(fn).__name__ for fn in fns):
+            return True
+        fns = [getattr(fn, "base_dist", None) for fn in fns]
+    return False
+
+
+def without_lost_mass(log_density: LogDensity) -> LogDensity:
+    """The density, zero where a mass that it is divided by is rounded to zero, which makes it infinite."""
+
+    def finite(x: Array) -> Array:
+        value = log_density(x)
+        return jnp.where(value == jnp.inf, -jnp.inf, value)
+
+    return finite

@@ -135,6 +135,10 @@ def _check(model: pm.Model) -> None:
             "pymc_extras.marginalize"
         )
     for rv in model.observed_RVs:
+        if any("Simulator" in kind.__name__ for kind in type(rv.owner.op).__mro__):
+            raise InputError(
+                f"from_pymc: {rv.name!r} is a Simulator, which compares draws with data and has no density to temper"
+            )
         if generators([model.rvs_to_values[rv]]):
             raise InputError(
                 f"from_pymc: {rv.name!r} observes a minibatch, whose likelihood changes at random; pass all the data"

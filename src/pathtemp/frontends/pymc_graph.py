@@ -12,7 +12,7 @@ import jax
 import numpy as np
 
 from pathtemp._types import Array
-from pathtemp.frontends.pymc_special import LOW_ORDERS, SPECIAL
+from pathtemp.frontends.pymc_special import LOW_ORDERS, SPECIAL, spline
 
 
 def import_bridge() -> None:
@@ -117,10 +117,14 @@ def _jax_call() -> type:
 
 def _call_special(graph: Any) -> None:
     """Compute the special functions of :mod:`pathtemp.frontends.pymc_special` by those."""
+    from pymc.distributions.dist_math import SplineWrapper
     from pytensor.graph.basic import Constant
     from pytensor.tensor.elemwise import Elemwise
 
     for node in graph.toposort():
+        if isinstance(node.op, SplineWrapper):
+            graph.replace_all([(node.outputs[0], call_jax(spline(node.op.spline), node)[0])])
+            continue
         name = type(node.op.scalar_op).__name__ if isinstance(node.op, Elemwise) else ""
         if name not in SPECIAL:
             continue

@@ -195,3 +195,18 @@ def test_a_value_rounded_to_the_edge_of_its_range_is_a_rejection_and_no_infinite
     np.testing.assert_array_equal(gradient, 0.0)
     point[1] = 30.0
     assert np.isfinite(route(base).value(jnp.asarray(point)))
+
+
+@pytest.mark.stan_full
+@pytest.mark.parametrize("route", [_FfiRoute, _CallbackRoute])
+def test_a_mass_that_stan_rounds_to_zero_is_a_rejection_and_no_infinite_density(route: Any) -> None:
+    """A count between 1 and 9 at a rate of e^-40: Stan divides by a probability of zero."""
+    target = load("truncation").log_target
+    assert isinstance(target, StanDensity)
+    point = np.array([0.5, 0.0, -40.0])
+    assert target.instance.log_density(point) == np.inf
+    value, gradient = route(target).value_and_gradient(jnp.asarray(point))
+    assert value == -np.inf
+    np.testing.assert_array_equal(gradient, 0.0)
+    assert np.isfinite(route(target).value(jnp.asarray([0.5, 0.0, -30.0])))
+    assert not load("cauchy").log_target.instance.divides  # type: ignore[attr-defined]

@@ -57,6 +57,7 @@ class Counting:
     """In place of a program: the density -x^2 / 2, which takes a while and counts the threads that are in it."""
 
     pointer = 0
+    divides = False
 
     def __init__(self, threadsafe: bool) -> None:
         self.threadsafe, self.inside, self.most = threadsafe, 0, 0

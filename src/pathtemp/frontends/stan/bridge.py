@@ -77,6 +77,7 @@ class StanDensity:
 
 
 ON_EDGE = "a value was rounded to the edge of its range, where the log density is infinite"
+ROUNDED = "the log density is +inf, as where a mass that it divides by is rounded to 0"
 
 
 @dataclass(frozen=True)
@@ -130,6 +131,7 @@ class _FfiRoute:
             len(instance.names()),
             ctypes.cast(first, ctypes.c_void_p).value,
             True,
+            instance.divides,
             instance.threadsafe,
         )
         if number < 0:
@@ -176,8 +178,8 @@ class _CallbackRoute:
             try:
                 with _ONE_AT_A_TIME:
                     value, gradient = self._density.instance.gradient(points[k])
-                    if value == np.inf and self._on_edge(points[k]):
-                        value, message = np.nan, ON_EDGE
+                    if value == np.inf and (self._density.instance.divides or self._on_edge(points[k])):
+                        value, message = np.nan, ROUNDED if self._density.instance.divides else ON_EDGE
             except StanError as error:
                 value, message = np.nan, str(error)
             if np.isnan(value):
@@ -220,7 +222,7 @@ def loaded_bridge() -> ctypes.CDLL:
     for name in ("pathtemp_value", "pathtemp_value_and_gradient", "pathtemp_draws"):
         jax.ffi.register_ffi_target(name, capsule(getattr(library, name)), platform="cpu")
     address = ctypes.c_int64
-    library.pathtemp_register.argtypes = [address] * 8 + [ctypes.c_bool] * 2
+    library.pathtemp_register.argtypes = [address] * 8 + [ctypes.c_bool] * 3
     library.pathtemp_register.restype = ctypes.c_int64
     library.pathtemp_register_sampler.argtypes = [address] * 6 + [ctypes.c_int64] * 2
     library.pathtemp_register_sampler.restype = ctypes.c_int64

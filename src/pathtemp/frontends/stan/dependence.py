@@ -162,3 +162,24 @@ def origins(info: Mapping[str, Any], transformed_data: Iterable[Statement], rest
                 parameters |= {name} if known.has_parameters(value, *item.headers) else set()
         if len(data) == len(known.data) and len(parameters) == len(known.parameters):
             return known
+
+
+def joined(known: Origins, items: Iterable[Scoped]) -> frozenset[str]:
+    """Names that hold data and parameters side by side, such as what was measured and what is missing."""
+    data, parameters, both = set[str](), set[str](), set[str]()
+    for item in items:
+        for name, value in _whole_values(item.statement.text):
+            plain = re.sub(r"\[[^][]*\]", "", masked(value))
+            measured, free = known.has_data(plain), known.has_parameters(plain)
+            data |= {name} if measured and not free else set()
+            parameters |= {name} if free and not measured else set()
+            both |= {name} if measured and free and re.match(r"append_\w+\s*\(", plain) else set()
+    return frozenset((data & parameters) | both)
+
+
+def _whole_values(statement: str) -> list[tuple[str, str]]:
+    """Names that a statement declares or assigns, with what stands on the right alone."""
+    if is_declaration(statement):
+        return declared_names(statement)
+    match = re.match(r"(\w+)\s*(?:\[[^=]*\])?\s*=(?!=)(.*)", statement, re.DOTALL)
+    return [] if match is None else [(match.group(1), match.group(2))]

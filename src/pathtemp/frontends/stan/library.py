@@ -17,12 +17,15 @@ import numpy as np
 
 from pathtemp._types import FloatArray
 from pathtemp.errors import InputError, MissingExtraError
-from pathtemp.frontends.stan.source import Source
+from pathtemp.frontends.stan.source import Source, masked
 
 log = logging.getLogger("pathtemp.stan")
 _DOUBLES = ctypes.POINTER(ctypes.c_double)
 _MESSAGE = ctypes.POINTER(ctypes.c_void_p)
 _PRINT = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int)
+_MASS = re.compile(r"\)\s*T\s*\[|\b(?:\w+_l?c?cdf|log1m_exp|log1m|log_diff_exp)\s*\(")
+"""Where a program divides by a mass: truncated distributions, and those that it truncates by hand."""
+
 _SIGNATURES: dict[str, tuple[Any, Sequence[Any]]] = {
     "bs_model_construct": (ctypes.c_void_p, (ctypes.c_char_p, ctypes.c_uint, _MESSAGE)),
     "bs_model_destruct": (None, (ctypes.c_void_p,)),
@@ -101,6 +104,8 @@ class Instance:
         self.unconstrained_names = _split(self._library.bs_param_unc_names(self.pointer))
         info = self._library.bs_model_info(self.pointer).decode()
         self.threadsafe = "STAN_THREADS=true" in info
+        # Stan rounds the mass beyond 8 standard deviations of a normal to 0, and a density divided by it is +inf there.
+        self.divides = source is not None and _MASS.search(masked(source.text)) is not None
 
     def names(self, *, transformed: bool = False, generated: bool = False) -> list[str]:
         """Names of the constrained values, in order."""

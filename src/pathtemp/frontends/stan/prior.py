@@ -100,14 +100,18 @@ def described(split: Split, *, why_not: str = "", exact: bool = False) -> str:
     lines = [str(line) for line in split.lines]
     if split.uniform:
         lines.append(f"uniform within bounds: {', '.join(split.uniform)}")
-    if split.mixed:
-        lines.append(f"prior and data in one statement, counted as likelihood: {places(split.mixed)}")
+    lines += _mixed(split)
     if why_not:
         head = f"no base in the program: {why_not}; pt.temper finds one"
         return "\n".join([head, *(["of the parameters it says:"] if lines else []), *lines])
     drawn = "drawn exactly" if exact else "a density without exact draws"
     where = f", {places(split.lines)}" if split.lines else ""
     return "\n".join([f"the prior{where}, {drawn}", *lines])
+
+
+def _mixed(split: Split) -> list[str]:
+    """What is said of statements that hold prior and data, on a line of its own."""
+    return [f"prior and data in one statement, counted as likelihood: {places(split.mixed)}"] if split.mixed else []
 
 
 def described_in_part(split: Split) -> str:
@@ -118,7 +122,7 @@ def described_in_part(split: Split) -> str:
     uniform = [name for name in part.uniform if name in part.kept]
     head = f"the prior of {', '.join(sorted(part.kept))}{where}, drawn exactly; {why_improper(split)}"
     last = [f"uniform within bounds: {', '.join(uniform)}"] if uniform else []
-    return "\n".join([f"{head}; pt.temper finds a law of the rest", *map(str, part.lines), *last])
+    return "\n".join([f"{head}; pt.temper finds a law of the rest", *map(str, part.lines), *last, *_mixed(split)])
 
 
 def places(lines: Sequence[Line]) -> str:

@@ -6,7 +6,7 @@ A statement is the prior's
   parameters, and data as constants (sizes, known scales, covariates). Where they do, the distribution must be one of
   Stan's own, and the only one of those elements: of two, the one without data is the prior.
 - or where it does not depend on data at all, be it through transformed parameters, variables of the block, or the
-  branch it stands in.
+  branch it stands in. A plain number with a distribution is data: ``7 ~ binomial(20, p)``.
 
 All other statements are the likelihood.
 """
@@ -22,7 +22,16 @@ from typing import Any
 from pathtemp.frontends.stan.canonical import distributions, split_top
 from pathtemp.frontends.stan.declarations import Declaration, parse_declarations
 from pathtemp.frontends.stan.densities import Term, density_terms
-from pathtemp.frontends.stan.dependence import Origins, Scoped, assignments, loop_of, origins, scoped, values_in
+from pathtemp.frontends.stan.dependence import (
+    Origins,
+    Scoped,
+    assignments,
+    joined,
+    loop_of,
+    origins,
+    scoped,
+    values_in,
+)
 from pathtemp.frontends.stan.program import Program
 from pathtemp.frontends.stan.source import Place, blank, masked, without_comments
 from pathtemp.frontends.stan.statements import Statement, parse_statements
@@ -115,9 +124,11 @@ def split_program(
     if any(known.has_data(i.statement.text) or known.chosen_by_data(i.headers) for i in hidden):
         return Split("", why_not="the transformed parameters add to the density, by the data")
     ranks = {d.name: d.rank for d in declared} | _copies(info, before)
-    judge = _Judge(known, ranks, {d.name: (*d.array, *d.sizes) for d in declared}, as_constants)
-    parts = judge.parts(list(scoped(model)))
     everything = [*scoped(before), *scoped(model)]
+    judge = _Judge(
+        known, ranks, {d.name: (*d.array, *d.sizes) for d in declared}, as_constants, joined(known, everything)
+    )
+    parts = judge.parts(list(scoped(model)))
     names = frozenset(d.name for d in declared)
 
     def line(item: Scoped) -> Line:
@@ -165,13 +176,14 @@ class _Judge:
     """Says what a statement belongs to.
 
     ``ranks`` are the numbers of indices that lead to one number of a parameter, or of a copy of parameters;
-    ``sizes`` are those of the parameters, as code.
+    ``sizes`` are those of the parameters, as code; ``joined`` hold data and parameters side by side.
     """
 
     known: Origins
     ranks: dict[str, int]
     sizes: dict[str, tuple[str, ...]]
     as_constants: bool
+    joined: frozenset[str]
 
     def parts(self, items: Sequence[Scoped]) -> list[tuple[Scoped, Part]]:
         """Of every statement that adds to the density."""
@@ -200,6 +212,8 @@ class _Judge:
 
     def _statement(self, item: Scoped, terms: Sequence[Term]) -> Part:
         parts = {self._term(term, item) for term in terms if not self._is_constant(term)}
+        if any(term.left.partition("[")[0].strip() in self.joined for term in terms):
+            return Part.MIXED
         if not parts and self.known.chosen_by_data(item.headers):
             return Part.LIKELIHOOD  # constants, or a reject, that data decide upon
         if Part.LIKELIHOOD not in parts:
@@ -222,7 +236,8 @@ class _Judge:
         if term.left and known.has_parameters(term.left):
             depends = known.has_data(term.left) or known.has_observations(*term.arguments)
         else:
-            depends = known.has_data(term.text)
+            observed = bool(term.left) and known.has_parameters(*term.arguments)
+            depends = observed or known.has_data(term.text)
         return Part.LIKELIHOOD if depends else Part.PRIOR
 
     def _is_given(self, term: Term, reference: tuple[str, str], headers: Iterable[str]) -> bool:

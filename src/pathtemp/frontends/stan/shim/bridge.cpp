@@ -46,6 +46,7 @@ struct Density {
   int64_t width;  // constrained values
   RejectionFn on_first_rejection;
   bool jacobian;
+  bool divides;  // by masses, which Stan rounds to zero
   std::mutex* one_at_a_time;  // set where the library has one autodiff tape for all threads
   std::atomic<int64_t> rejections{0};
   std::atomic<bool> told{false};
@@ -66,13 +67,14 @@ struct Density {
       if (one_at_a_time) lock = std::unique_lock<std::mutex>(*one_at_a_time);
       failed = gradient ? gradient_fn(model, false, jacobian, theta, value, gradient, &error)
                         : value_fn(model, false, jacobian, theta, value, &error);
-      rounded = !failed && *value == kInfinity && on_edge(dim, theta);
+      rounded = !failed && *value == kInfinity && (divides || on_edge(dim, theta));
     }
     if (failed || rounded || std::isnan(*value)) {
       refuse(dim, value, gradient);
       rejections.fetch_add(1, std::memory_order_relaxed);
       if (farthest < kFarOut && on_first_rejection && !told.exchange(true))
-        on_first_rejection(error     ? error
+        on_first_rejection(error                ? error
+                           : rounded && divides ? "the log density is +inf, as where a mass that it divides by is rounded to 0"
                            : rounded ? "a value was rounded to the edge of its range, where the log density is infinite"
                                      : "the log density is NaN");
       if (error) free_fn(error);
@@ -308,7 +310,7 @@ XLA_FFI_DEFINE_HANDLER_SYMBOL(pathtemp_draws, exact_draws,
 // Enters a density into its table and returns its number, -1 where the table is full.
 API int64_t pathtemp_register(int64_t model, int64_t gradient_fn, int64_t value_fn, int64_t free_fn,
                               int64_t constrain_fn, int64_t unconstrain_fn, int64_t width, int64_t on_first_rejection,
-                              bool jacobian, bool threadsafe) {
+                              bool jacobian, bool divides, bool threadsafe) {
   return densities.add(new Density{reinterpret_cast<const void*>(model),
                                    reinterpret_cast<GradientFn>(gradient_fn),
                                    reinterpret_cast<ValueFn>(value_fn),
@@ -318,6 +320,7 @@ API int64_t pathtemp_register(int64_t model, int64_t gradient_fn, int64_t value_
                                    width,
                                    reinterpret_cast<RejectionFn>(on_first_rejection),
                                    jacobian,
+                                   divides,
                                    threadsafe ? nullptr : lock_of_library(gradient_fn)});
 }
 
