@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pathtemp.modes.find import Limits, base_stream, find_modes
+from pathtemp.modes.find import base_stream, find_modes
+from pathtemp.modes.limits import Limits
 from pathtemp.modes.local import from_covariance
 from pathtemp.modes.planted import Planted
 from pathtemp.modes.power import STEPS, TOP, Plot, Power, led_by_draws, missed_by_all, noticed_at

@@ -9,7 +9,8 @@ import pytest
 
 import pathtemp as pt
 from pathtemp import testing
-from pathtemp.modes.find import Limits, base_stream, find_modes, spread_over_levels
+from pathtemp.modes.find import base_stream, find_modes, spread_over_levels
+from pathtemp.modes.limits import Limits
 from pathtemp.modes.search import MOST_MODES, Search
 from pathtemp.modes.shares import mode_shares
 from pathtemp.paths.geometric import GeometricPath
@@ -54,6 +55,20 @@ def test_draws_of_the_target_say_nothing_of_what_the_search_missed() -> None:
     draws = centre + 0.1 * np.random.default_rng(0).normal(size=(512, 3))
     search.least_explained(search.scan(draws, gradients=512, drawn=512), 32)
     assert ([mode.held for mode in search.modes], search.missing) == before
+
+
+def test_a_mode_outside_the_base_counts_as_met_by_the_points_further_out() -> None:
+    """No draw of the base lies in the basin of a mode ten standard deviations out, and about a hundred of others do.
+
+    The basin is a disc of radius 9.3 whose middle is 15.5 from the origin: 7% of the 2048 points that follow a normal
+    of scale 5 lie in it, and 3% of those of scale 33. Five or fewer, or another mode, would be a mistake.
+    """
+    problem = testing.gaussian_mixture(
+        [0.5, 0.5], np.array([[0.0, 0.0], [7.0, 7.0]]), scales=[1.0, 0.6], base_scale=1.0
+    )
+    search = searched(problem)
+    assert len(search.modes) == 2
+    assert search.missing == 0.0
 
 
 @SLOW

@@ -391,7 +391,9 @@ class Search:
         scan.explain(laws, [law.log_evidence for law in laws] if far_out else [mode.log_mass for mode in self.modes])
         return scan.pick(count)
 
-    def count_held(self, scan: Scan, drawn: BoolArray) -> None:
-        """Note how many points of an explained scan, of those ``drawn`` (n,) from the base, each mode has around it."""
-        held = scan.held(len(self.modes), drawn)
+    def count_held(self, scan: Scan, among: BoolArray) -> None:
+        """Note how many points of a scan, of those ``among`` them (n,), each mode has around it."""
+        laws = [mode.by_curvature for mode in self.modes]
+        scan.explain(laws, [law.log_evidence for law in laws])
+        held = scan.held(len(self.modes), among)
         self.modes = [replace(m, held=int(n)) for m, n in zip(self.modes, held, strict=True)]

@@ -27,8 +27,8 @@ def check_unseen(unseen: float, starts: int, *, limit: float = 0.1) -> Check:
     """
     message = (
         f"Several of {starts} starts from the base ended in modes that no other start reached: up to "
-        f"{100 * unseen:.0f}% of the basins may be unseen, and their mass would be missing; {MORE}, or use a narrower "
-        "base."
+        f"{100 * unseen:.0f}% of the basins may be unseen, and their mass would be missing; {MORE}, or choose a base "
+        "closer to the target."
     )
     return judged("unseen modes", unseen, limit, not unseen > limit, message)
 
@@ -49,8 +49,8 @@ def check_missing(missing: float, *, limit: float = 0.02) -> Check:
     """
     message = (
         f"The search evaluated five points or fewer in the basins of modes with {100 * missing:.0f}% of the mass: "
-        f"modes that it missed may hold as much again; {MORE}, with settings.effort='thorough', or with a narrower "
-        "base."
+        f"modes that it missed may hold as much again; {MORE}, with settings.effort='thorough', or with a base closer "
+        "to the target."
     )
     return judged("missing mass", missing, limit, not missing > limit, message)
 
@@ -72,7 +72,7 @@ def check_narrower(share: float, *, limit: float = 0.15) -> Check:
     message = (
         "The widths of the known modes reach down to where the search misses most modes: about "
         f"{100 * share:.0f}% of all modes may be narrower ones that it missed; {MORE}, with "
-        "settings.effort='thorough', with modes= near modes that you know of, or with a narrower base."
+        "settings.effort='thorough', with modes= near modes that you know of, or with a base closer to the target."
     )
     return judged("narrower modes", share, limit, not share > limit, message)
 

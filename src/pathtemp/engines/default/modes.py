@@ -22,7 +22,8 @@ from pathtemp.model.evaluate import energies_of, exact_draws
 from pathtemp.model.model import Model
 from pathtemp.modes import choose
 from pathtemp.modes.ascent import CHUNK, LANES
-from pathtemp.modes.find import BATCH, Limits, among, base_stream, find_modes, narrower
+from pathtemp.modes.find import BATCH, among, base_stream, find_modes, narrower
+from pathtemp.modes.limits import MOST_FURTHER, MOST_SCANNED, Limits
 from pathtemp.modes.local import DENSE_DIM
 from pathtemp.modes.search import Search
 from pathtemp.modes.shares import mode_shares
@@ -55,9 +56,6 @@ SCAN_SHARE, POWER_SHARE, LAWS_SHARE = 0.1, 0.05, 0.15
 
 SEARCH_SECONDS = 0.2
 """Share of the seconds of a run, where it has a limit, for that search."""
-
-MOST_SCANNED = 8_000_000
-"""Numbers in the base draws that are scanned at once (64 MB)."""
 
 NO_SCAN = 5_000
 """Gradient evaluations of a run without a budget that buy no scan; each of the others buys one draw."""
@@ -151,7 +149,8 @@ class ModeSearch:
         scan = int(min(bought, work.scan, MOST_SCANNED // model.dim))
         if model.sample_base is None or model.dim > DENSE_DIM:
             scan = 0
-        free = self._budget is None and scan > 0 and MOST_FREE * pace <= SEARCH_SECONDS * host.max_seconds
+        seconds = SEARCH_SECONDS * host.max_seconds
+        free = self._budget is None and scan > 0 and MOST_FREE * pace <= seconds
         if free:
             self._search.room = MOST_FREE
         limits = Limits(
@@ -162,6 +161,7 @@ class ModeSearch:
             colder=free and work is THOROUGH,
             held=work.held if free else min(work.held, BUDGETED),
             power=POWER_SHARE * planned / engine.price if engine.price else np.inf,
+            further=MOST_FURTHER if free and (MOST_FREE + MOST_FURTHER) * pace <= seconds else 0.0,
         )
         self._search.climb(self.hints, found_by="given", random=False, most_gradients=most)
 
