@@ -11,6 +11,7 @@ from scipy.special import ndtr
 from pathtemp._types import FloatArray
 from pathtemp.model.evaluate import exact_draws
 from pathtemp.modes.ascent import LEG
+from pathtemp.modes.beside import search_beside
 from pathtemp.modes.limits import Limits, stages_of
 from pathtemp.modes.planted import Planted
 from pathtemp.modes.power import PLACES, Goal, Plot, Power, led_by_draws, noticed_at, noticed_by_turn
@@ -77,6 +78,8 @@ def find_modes(
         for found_by, draw in (("base", base_draws), ("annealing", along)):
             search.climb(draw(BATCH), found_by=found_by, random=True, most_gradients=left())
             search.isolate()
+            if search.ridges:
+                search_beside(search, base_draws, most=limits.starts)
             if search.without_list:
                 return
         if left() < 0.25 * limits.gradients:

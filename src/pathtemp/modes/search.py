@@ -37,11 +37,8 @@ NEXT_TO_NOTHING = 1e-6
 NEGLIGIBLE_MASS = 1e-4
 """Modes whose estimated share is below this do not count as unseen, missing or few."""
 
-SAME_HEIGHT = 0.01
-"""Difference of log densities, in nats, within which two ends may lie on one ridge."""
-
-HIGHEST_RISE = 0.1
-"""Rise of the log density, in nats, that curvature may promise beyond the end of an ascent that has arrived."""
+SAME_HEIGHT, HIGHEST_RISE = 0.01, 0.1
+"""Nats within which two ends may lie on one ridge; and that curvature may promise beyond an end that has arrived."""
 
 MOST_POLISHED = 8
 """Ends on a slope of one batch that are led to the top that curvature promises."""
@@ -50,7 +47,10 @@ WORTH_PARTS, MOST_IN_PARTS = 0.01, 16
 """Share of a mode from which it may be covered by parts, and how many of them there may be."""
 
 
-@persistent("modes", "starts", "base_starts", "unlisted", "given_up", "scanned", "counts", "scale", "power", "_rng")
+@persistent(
+    *("modes", "starts", "base_starts", "unlisted", "given_up", "scanned", "counts", "scale", "power"),
+    *("annealed", "_rng"),
+)
 class Search:
     """All that is known of the modes of one target.
 
@@ -65,7 +65,7 @@ class Search:
 
     ``room`` are the gradient equivalents that may still be spent, whatever a single call allows, where a density costs
     ``price`` gradients. ``unlisted`` are the starts from the base that ended in modes for which there was no room in
-    the list.
+    the list, and ``annealed`` is the log mass of what the annealing pass came to, NaN where that is not known.
     """
 
     def __init__(self, path: GeometricPath, *, scale: FloatArray, seed: int) -> None:
@@ -78,7 +78,7 @@ class Search:
         self.scanned = 0
         self.power: Power | None = None
         self.counts = Counts()
-        self.room, self.price = np.inf, 0.0
+        self.room, self.price, self.annealed = np.inf, 0.0, np.nan
         self._rng = rng(Stream.LOCAL_LAWS, seed)
 
     def log_target(self, theta: FloatArray) -> FloatArray:
@@ -340,8 +340,8 @@ class Search:
 
     @property
     def crowded(self) -> bool:
-        """Whether so many starts from the base end in modes that are not listed that a list is of no use."""
-        return self.unlisted > CROWDED * self.base_starts
+        """Whether so many starts from the base end in isolated modes that are not listed that a list is of no use."""
+        return self.unlisted > CROWDED * self.base_starts and not self.ridges
 
     @property
     def unseen(self) -> float:

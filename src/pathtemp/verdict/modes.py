@@ -128,6 +128,27 @@ def check_visits(visits: IntArray, expected: FloatArray, *, limit: int = 5) -> C
 
 
 @gate(
+    "modes apart",
+    question="Do the draws hold the isolated modes that the search found beside a ridge?",
+    holds="beside a ridge, the draws hold at least a fifth of the due of every isolated mode of 1% of the mass or more "
+    "that the search found (listed only where most modes are ridges)",
+    advice="a base that covers these modes",
+    lasts=True,
+)
+def check_apart(shares: FloatArray, *, limit: int = 0) -> Check:
+    """No isolated mode beside a ridge is left out; ``shares`` are the expected ones of those that are.
+
+    >>> check_apart(np.array([])).passed, check_apart(np.array([0.4])).passed
+    (True, False)
+    """
+    message = (
+        f"The search found {len(shares)} isolated modes beside a ridge that the target draws (lam = 1) leave out, the "
+        f"largest with an expected share of {100 * shares.max(initial=0.0):.0f}%: choose a base that covers it."
+    )
+    return judged("modes apart", len(shares), limit, len(shares) <= limit, message)
+
+
+@gate(
     "unknown modes",
     question="Are all modes among the draws known to the base?",
     holds="ascents from the target draws after the last round lead to no mode of 1% or more that the base does not "
