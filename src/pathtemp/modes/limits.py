@@ -72,11 +72,13 @@ def stages_of(limits: Limits, dim: int) -> list[tuple[int, Limits]]:
 
     >>> [size for size, _ in stages_of(Limits(1e5, 100_000, slopes=100_000, starts=4096, further=1e6), 2)]
     [16384, 83616, 300000]
+    >>> [(size, here.further) for size, here in stages_of(Limits(1e4, 1024, slopes=1024, further=1e6), 2)]
+    [(1024, 0.0)]
     """
-    if limits.slopes is None or not limits.starts:
-        return [(limits.scan, limits)]
     usual = replace(limits, further=0.0)
     stages = [(limits.scan, usual)]
+    if limits.slopes is None or not limits.starts:
+        return stages
     if limits.scan > FIRST_SCAN:
         near, often = np.minimum(limits.held, FIRST_HELD).tolist()
         starts = min(limits.starts, FIRST_STARTS)
