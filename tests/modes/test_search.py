@@ -57,6 +57,30 @@ def test_draws_of_the_target_say_nothing_of_what_the_search_missed() -> None:
     assert ([mode.held for mode in search.modes], search.missing) == before
 
 
+@pytest.mark.parametrize(("further", "stages"), [(0.0, 1), (1e6, 4)])
+def test_a_search_goes_on_where_a_mode_was_come_upon_rarely(further: float, stages: int) -> None:
+    """No draw of the base shows the narrow mode, whose volume is e^-23: four points of the annealing pass do."""
+    problem, seed = narrow(5, 0.01, 0.5), 0
+    draw = base_stream(problem.model.sample_base, seed)
+    theta = draw(256)
+    theta[:4] = np.array([8.0, 0.0, 0.0, 0.0, 0.0]) + 0.01 * np.random.default_rng(0).normal(size=(4, 5))
+    search = Search(GeometricPath(problem.model.log_base, problem.model.log_target), scale=np.full(5, 5.0), seed=seed)
+    limits = Limits(1e4, 1024, slopes=1024, starts=256, further=further)
+    find_modes(search, draw, (np.repeat([0.1, 0.2], 128), theta), limits, rng=np.random.default_rng(seed))
+    assert len(search.modes) == 2
+    assert search.missing > 0.3
+    assert search.scanned == stages * 1024
+
+
+def test_a_search_that_met_all_modes_often_does_not_go_on() -> None:
+    model = testing.gaussian_mixture([0.5, 0.5], np.array([[-4.0], [4.0]]), scales=1.0, base_scale=5.0).model
+    draw = base_stream(model.sample_base, 0)
+    search = Search(GeometricPath(model.log_base, model.log_target), scale=np.full(1, 5.0), seed=0)
+    limits = Limits(1e4, 1024, slopes=1024, starts=256, further=1e6)
+    find_modes(search, draw, (np.repeat([0.1, 0.2], 128), draw(256)), limits, rng=np.random.default_rng(0))
+    assert search.scanned == 1024
+
+
 def test_a_mode_outside_the_base_counts_as_met_by_the_points_further_out() -> None:
     """No draw of the base lies in the basin of a mode ten standard deviations out, and about a hundred of others do.
 
