@@ -70,3 +70,15 @@ def test_draws_that_lack_a_mode_beside_a_ridge_do_not_pass() -> None:
     assert check_apart(left_out(search, 9.0, ring)).passed
     search.modes[3] = replace(search.modes[3], log_mass=narrow.log_evidence)
     assert check_apart(left_out(search, -9.0, ring)).passed
+
+
+def test_no_further_start_is_made_where_none_arrives() -> None:
+    """A density that rises without end: each ascent takes all its steps, and ends nowhere."""
+    model = join(target=lambda x: 0.1 * jnp.sum(x), base=normal(0.0, 4.0, shape=(3,)))
+    draw = base_stream(model.sample_base, 0)
+    search = Search(GeometricPath(model.log_base, model.log_target), scale=np.full(3, 4.0), seed=0)
+    search.climb(draw(32), found_by="base", random=True, most_gradients=np.inf)
+    assert search.ridges
+    before = search.counts
+    search_beside(search, draw, most=4096)
+    assert search.counts == before

@@ -24,10 +24,13 @@ FIRST_BATCH, MOST_STARTS = 256, 4096
 
 
 def search_beside(search: Search, base_draws: Callable[[int], FloatArray], *, most: int) -> None:
-    """Make further starts, so many at ``most``, while all that is known is ridges, and more can be listed."""
+    """Make further starts, so many at ``most``, while most of what is known is ridges, and more can be listed.
+
+    None where starts do not arrive anywhere: the density rises without end.
+    """
     made, batch = 0, FIRST_BATCH
     most = min(most, MOST_STARTS)
-    while made < most and search.ridges and not search.unlisted:
+    while made < most and search.modes and search.ridges and not search.unlisted and not search.rises:
         batch = min(batch, most - made)
         search.climb(base_draws(batch), found_by="base", random=True, most_gradients=np.inf)
         search.isolate()

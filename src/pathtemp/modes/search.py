@@ -31,11 +31,9 @@ CROWDED = 0.05
 
 MOST_MODES = 128
 
-NEXT_TO_NOTHING = 1e-6
-"""Estimated share up to which a mode makes place for another in a full list."""
-
-NEGLIGIBLE_MASS = 1e-4
-"""Modes whose estimated share is below this do not count as unseen, missing or few."""
+NEGLIGIBLE_MASS, NEXT_TO_NOTHING = 1e-4, 1e-6
+"""Estimated share below which a mode does not count as unseen, missing or few; and up to which it makes place for
+another in a full list."""
 
 SAME_HEIGHT, HIGHEST_RISE = 0.01, 0.1
 """Nats within which two ends may lie on one ridge; and that curvature may promise beyond an end that has arrived."""
@@ -328,15 +326,17 @@ class Search:
     @property
     def ridges(self) -> bool:
         """Whether most ends are no isolated points."""
-        return not self.modes or bool(np.mean([mode.law.flat for mode in self.modes]) > 0.5)
+        return not self.modes or bool(np.mean([law.flat for law in self.laws]) > 0.5)
 
     @property
     def without_list(self) -> bool:
-        """Whether there is no list of modes to complete: ridges, a density that rises without end, or too many modes.
+        """Whether there is no list of modes to complete: ridges, a density that rises on and on, or too many modes."""
+        return self.ridges or self.crowded or self.rises
 
-        Of the second the nearer half of the starts tell, most of which must have been given up.
-        """
-        return self.ridges or self.crowded or self.given_up > 0.25 * self.starts
+    @property
+    def rises(self) -> bool:
+        """Whether most of the nearer half of the starts were given up: the density rises without end."""
+        return self.given_up > 0.25 * self.starts
 
     @property
     def crowded(self) -> bool:
