@@ -45,6 +45,7 @@ def searched(starts: int) -> Search:
 def test_a_mode_beside_a_ring_is_found_weighed_and_given_a_leg() -> None:
     """One start in sixty leads to it, so that 1024 of them all miss it once in e^17 runs."""
     search = searched(1024)
+    assert search.base_starts == 64 + 1024
     assert search.ridges
     (k,) = beside(search, search.annealed)
     np.testing.assert_allclose(search.modes[k].law.centre, PLACE, atol=0.15)
