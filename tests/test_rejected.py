@@ -35,7 +35,8 @@ from pathtemp.model import inputs
 from pathtemp.model.evaluate import energies_of
 from pathtemp.model.model import Model
 from pathtemp.model.model import model as join
-from pathtemp.modes.find import Limits, base_stream, find_modes
+from pathtemp.modes.find import base_stream, find_modes
+from pathtemp.modes.limits import Limits
 from pathtemp.modes.search import Search
 from pathtemp.paths.geometric import GeometricPath
 from pathtemp.result.run import NOWHERE, Rejections

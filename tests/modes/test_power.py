@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pathtemp.modes.find import Limits, base_stream, find_modes, scan_pays, with_more_points
+from pathtemp.modes.find import base_stream, find_modes, scan_pays, with_more_points
+from pathtemp.modes.limits import Limits
 from pathtemp.modes.local import from_covariance
 from pathtemp.modes.planted import Planted
 from pathtemp.modes.power import STEPS, TOP, Goal, Plot, Power, led_by_draws, missed_by_all, noticed_at

@@ -9,7 +9,8 @@ import pytest
 
 import pathtemp as pt
 from pathtemp import testing
-from pathtemp.modes.find import Limits, base_stream, find_modes, spread_over_levels
+from pathtemp.modes.find import base_stream, find_modes, spread_over_levels
+from pathtemp.modes.limits import Limits
 from pathtemp.modes.search import MOST_MODES, Search
 from pathtemp.modes.shares import mode_shares
 from pathtemp.paths.geometric import GeometricPath
@@ -54,6 +55,44 @@ def test_draws_of_the_target_say_nothing_of_what_the_search_missed() -> None:
     draws = centre + 0.1 * np.random.default_rng(0).normal(size=(512, 3))
     search.least_explained(search.scan(draws, gradients=512, drawn=512), 32)
     assert ([mode.held for mode in search.modes], search.missing) == before
+
+
+@pytest.mark.parametrize(("further", "stages"), [(0.0, 1), (1e6, 4)])
+def test_a_search_goes_on_where_a_mode_was_come_upon_rarely(further: float, stages: int) -> None:
+    """No draw of the base shows the narrow mode, whose volume is e^-23: four points of the annealing pass do."""
+    problem, seed = narrow(5, 0.01, 0.5), 0
+    draw = base_stream(problem.model.sample_base, seed)
+    theta = draw(256)
+    theta[:4] = np.array([8.0, 0.0, 0.0, 0.0, 0.0]) + 0.01 * np.random.default_rng(0).normal(size=(4, 5))
+    search = Search(GeometricPath(problem.model.log_base, problem.model.log_target), scale=np.full(5, 5.0), seed=seed)
+    limits = Limits(1e4, 1024, slopes=1024, starts=256, further=further)
+    find_modes(search, draw, (np.repeat([0.1, 0.2], 128), theta), limits, rng=np.random.default_rng(seed))
+    assert len(search.modes) == 2
+    assert search.missing > 0.3
+    assert search.scanned == stages * 1024
+
+
+def test_a_search_that_met_all_modes_often_does_not_go_on() -> None:
+    model = testing.gaussian_mixture([0.5, 0.5], np.array([[-4.0], [4.0]]), scales=1.0, base_scale=5.0).model
+    draw = base_stream(model.sample_base, 0)
+    search = Search(GeometricPath(model.log_base, model.log_target), scale=np.full(1, 5.0), seed=0)
+    limits = Limits(1e4, 1024, slopes=1024, starts=256, further=1e6)
+    find_modes(search, draw, (np.repeat([0.1, 0.2], 128), draw(256)), limits, rng=np.random.default_rng(0))
+    assert search.scanned == 1024
+
+
+def test_a_mode_outside_the_base_counts_as_met_by_the_points_further_out() -> None:
+    """No draw of the base lies in the basin of a mode ten standard deviations out, and about a hundred of others do.
+
+    The basin is a disc of radius 9.3 whose middle is 15.5 from the origin: 7% of the 2048 points that follow a normal
+    of scale 5 lie in it, and 3% of those of scale 33. Five or fewer, or another mode, would be a mistake.
+    """
+    problem = testing.gaussian_mixture(
+        [0.5, 0.5], np.array([[0.0, 0.0], [7.0, 7.0]]), scales=[1.0, 0.6], base_scale=1.0
+    )
+    search = searched(problem)
+    assert len(search.modes) == 2
+    assert search.missing == 0.0
 
 
 @SLOW

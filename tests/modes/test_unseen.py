@@ -45,6 +45,14 @@ def test_lesser_modes_say_nothing_of_the_widths() -> None:
     assert check_narrower(narrower(search)).passed
 
 
+def test_a_lesser_mode_that_is_wide_counts_as_one_of_the_known_widths() -> None:
+    """The widest of four holds a thirtieth of the mass: without it three would be left, which say nothing."""
+    search = spread_out([1.0, 0.92, 0.85, 0.78], 5)
+    assert not check_narrower(narrower(search)).passed
+    search.modes[0] = replace(search.modes[0], log_mass=-2.3)
+    assert not check_narrower(narrower(search)).passed
+
+
 def test_the_probability_of_a_wider_range_is_right_on_average() -> None:
     """Ranges X from their prior, and uniform log widths, of which those above a limit are known."""
     rng, least, cut, known = np.random.default_rng(0), 0.05, 1.0, 6

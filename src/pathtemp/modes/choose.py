@@ -13,6 +13,7 @@ from pathtemp.model.model import Model
 from pathtemp.modes.adapted import MISSED, MOST_DENSITIES, adapted_law
 from pathtemp.modes.bent import BentLaw
 from pathtemp.modes.bent_base import bent_base, draws_of
+from pathtemp.modes.beside import beside, left_out
 from pathtemp.modes.core import is_wider
 from pathtemp.modes.local import DENSE_DIM
 from pathtemp.modes.mixture_base import SAFETY, inflation, mixture_base
@@ -54,6 +55,9 @@ NEAR = 0.1
 LOST = 0.03
 """Share of the annealed draws that a bent law may miss: where it settled in one of several parts, it misses others."""
 
+WITH_RIDGE = 0.5
+"""Weight of the user's base beside isolated modes where it alone leads to a ridge."""
+
 SPIKE, SPIKE_DRAWS, MOST_SPIKES = 3.0, 128, 8
 """Log density around the top of a mode, relative to a bent law, from which that misses a spike; draws that show it, and
 modes that are looked at."""
@@ -61,6 +65,8 @@ modes that are looked at."""
 
 def legs(search: Search) -> list[int]:
     """Numbers of the modes that are worth a leg of their own: isolated, and of some mass."""
+    if search.ridges:
+        return beside(search, search.annealed)
     shares = search.shares()
     return [k for k, mode in enumerate(search.modes) if not mode.law.flat and shares[k] > LEAST_SHARE]
 
@@ -70,8 +76,10 @@ def fair(search: Search, theta: FloatArray) -> bool:
 
     A mode of some mass must have drawn a fifth of its due of the starts from the base; else it is narrow, and appears
     late on the path, where few chains find it. One that should hold four or more of the target draws ``theta``
-    (n, dim) of the annealing pass must hold a quarter of its due.
+    (n, dim) of the annealing pass must hold a quarter of its due. Beside a ridge they alone tell.
     """
+    if search.ridges:
+        return not len(left_out(search, search.annealed, theta))
     shares = search.shares()
     starts = np.array([mode.from_base for mode in search.modes])
     in_base = (starts >= 0.2 * shares * search.base_starts) | (shares < MATTERS)
@@ -89,10 +97,12 @@ def why_not(model: Model, search: Search, user: tuple[float, float], theta: Floa
     """
     if search.crowded:
         return f"the base as given: more than {len(search.modes)} modes, too many to list"
-    if search.without_list:
+    if search.without_list and not (search.ridges and legs(search)):
         return "the base as given: the starts found no isolated modes"
+    if search.ridges and fair(search, theta):
+        return "the base as given: the starts found ridges, and its path reaches the modes beside them"
     spike = any(is_wider(law, theta) for law in search.laws if not law.flat)
-    count, far = len(legs(search)), user[0] < 1.0 or user[1] > vague or spike
+    count, far = len(legs(search)), user[0] < 1.0 or user[1] > vague or spike or search.ridges
     if count < (1 if far else 2):
         return "the base as given: the starts found one mode"
     if model.sample_base is None:
@@ -119,6 +129,8 @@ def bent_law(
     if found is None or found.share < NEAR or found.missed(theta, search.log_target_anywhere) > LOST:
         return None
     if leads_astray(model, found.law, rng):
+        return None
+    if search.ridges and not fair(search, theta):
         return None
     for k in [] if search.without_list else legs(search)[:MOST_SPIKES]:
         around = search.laws[k].spread_out(rng.standard_normal((SPIKE_DRAWS, model.dim)))
@@ -164,6 +176,11 @@ def with_bent(model: Model, law: BentLaw) -> Model:
     return replace(model, log_base=base, sample_base=sample)
 
 
+def safety(search: Search) -> float:
+    """Weight of the user's base in a mixture."""
+    return WITH_RIDGE if search.ridges else SAFETY
+
+
 def with_mixture(model: Model, search: Search) -> Model:
     """The model with a mixture of its modes and of its base as base, equally normalised.
 
@@ -178,16 +195,22 @@ def with_mixture(model: Model, search: Search) -> Model:
         for part, law in search.modes[k].parts or ((1.0, search.modes[k].law),):
             laws.append(law)
             shares.append(weight * part)
-    base, sample = mixture_base(laws, np.array(shares), model.log_base, model.sample_base)
+    base, sample = mixture_base(laws, np.array(shares), model.log_base, model.sample_base, safety=safety(search))
     return replace(model, log_base=base, sample_base=sample)
 
 
 def verdict(
-    count: int, user: tuple[float, float], mixture: tuple[float, float], *, all_reached: bool, bent: bool = False
+    count: int,
+    user: tuple[float, float],
+    mixture: tuple[float, float],
+    *,
+    all_reached: bool,
+    bent: bool = False,
+    safety: float = SAFETY,
 ) -> tuple[bool, str]:
     """Whether to take the mixture of ``count`` modes, and why; each path is (lam reached, length).
 
-    Of one mode that is ``bent`` it is a law that bends.
+    Of one mode that is ``bent`` it is a law that bends. The user's base has the weight ``safety`` in it.
 
     ``all_reached`` says whether the annealing pass of the user's path came to every mode: a path that leaves some out
     is short for that reason.
@@ -198,7 +221,7 @@ def verdict(
     (False, 'the base as given: path length 3 against 4 of a mixture of 2 modes')
     """
     named = "a bent law" if bent else f"a mixture of {count} modes" if count > 1 else "a mixture of one mode"
-    chosen = f"{named} and {100 * SAFETY:.0f}% of the base as given"
+    chosen = f"{named} and {100 * safety:.0f}% of the base as given"
     if mixture[0] < 1.0:
         return False, f"the base as given: the annealing pass from {named} did not reach the target"
     if user[0] < 1.0:

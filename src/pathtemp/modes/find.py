@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from scipy.special import ndtr
@@ -11,9 +11,11 @@ from scipy.special import ndtr
 from pathtemp._types import FloatArray
 from pathtemp.model.evaluate import exact_draws
 from pathtemp.modes.ascent import FIRST_STEPS
+from pathtemp.modes.beside import search_beside
+from pathtemp.modes.limits import Limits, stages_of
 from pathtemp.modes.planted import Planted
 from pathtemp.modes.power import PLACES, Goal, Plot, Power, led_by_draws, noticed_at, noticed_by_turn
-from pathtemp.modes.scan import AWAY, Scan
+from pathtemp.modes.scan import AWAY, BoolArray, Scan
 from pathtemp.modes.search import MOST_MODES, NEGLIGIBLE_MASS, Search
 from pathtemp.modes.shape import Shape, learned_shape
 from pathtemp.modes.unseen import FEW_MODES, narrower_modes
@@ -40,9 +42,6 @@ MOST_HELD = 32_768
 NEAREST = 0.25
 """How near to a known mode others are planted, relative to a draw of the base."""
 
-FIRST_SCAN, FIRST_STARTS, FIRST_HELD = 16_384, 2048, (16, 128)
-"""Draws of the base that are scanned first, starts that are made then, and points that planted modes are held
-against."""
 
 TAIL_POINTS = 4096
 """Points of a scan from which tails are learned."""
@@ -50,46 +49,11 @@ TAIL_POINTS = 4096
 MISSING = 0.02
 """Estimated mass of modes that were not found from which more starts are made."""
 
-WORTH, FIRST_WORTH = 0.1, 0.02
-"""Gain of power that all further starts together must promise to be made; less where they may spare a second scan."""
+NARROWER = 0.15
+"""Estimated share of the modes that are too narrow to have been found from which more starts are made."""
 
 SCAN_WORTH = 0.05
 """Gain of power that a second scan must promise, which is about two thirds of what it gives."""
-
-
-@dataclass(frozen=True)
-class Limits:
-    """How long to search.
-
-    Parameters
-    ----------
-    gradients
-        Gradient equivalents until little is unseen; the densities of the scan and of the power come on top.
-    scan
-        Draws of the base whose density is looked at.
-    slopes
-        Points of the scan whose gradient is looked at as well, at most; None for what ``gradients`` leave room for.
-    starts
-        Starts from the base beyond these, for the sake of power, at most.
-    colder
-        Whether to look for spikes beyond lam = 1, which costs some ten thousand gradients more.
-    held
-        Points that each planted mode is held against to state the power: those next to it, and draws of the base.
-    worth
-        Gain of power that all further starts together must promise to be made.
-    power
-        Density evaluations for stating it, at most; where that is too few to hold a mode against one point, no power
-        is stated.
-    """
-
-    gradients: float
-    scan: int
-    slopes: int | None = None
-    starts: int = 0
-    colder: bool = False
-    held: tuple[int, int] = (8, 32)
-    worth: float = WORTH
-    power: float = np.inf
 
 
 def find_modes(
@@ -117,6 +81,8 @@ def find_modes(
         for found_by, draw in (("base", base_draws), ("annealing", along)):
             search.climb(draw(BATCH), found_by=found_by, random=True, most_gradients=left())
             search.isolate()
+            if search.ridges:
+                search_beside(search, base_draws, most=limits.starts)
             if search.without_list:
                 return
         if left() < 0.25 * limits.gradients:
@@ -145,47 +111,42 @@ def _scan_in_stages(
     ``left`` are the gradient equivalents for climbing from what the scan shows.
     """
     seen: Scan | None = None
-    drawn = np.zeros(0, bool)
-    for size, limits_here in _stages(limits):
-        if seen is not None and not scan_pays(search, size / search.scanned):
+    by_chance = np.zeros(0, bool)
+    stages = stages_of(limits, len(search.scale))
+    for size, limits_here in stages:
+        if limits_here.further:
+            if not _is_doubtful(search):
+                return
+            search.room = limits_here.further
+        elif seen is not None and not scan_pays(search, size / search.scanned):
             # A batch, for what further starts promise.
             size = BATCH
         along, annealed = annealed[: size or BATCH], annealed[size or BATCH :]
         theta = np.concatenate([base_draws(size), outwards(base_draws(size // 4)), along])
-        slopes = 0.5 * max(left, 0.0) if limits.slopes is None else limits.slopes
+        slopes = _slopes(limits, left) if len(stages) == 1 else len(theta)
         new = search.scan(theta, gradients=slopes, drawn=size)
         left -= len(new.gradient) if limits.slopes is None else 0.0
         if not len(new.theta):
             return
         seen = new if seen is None else seen.joined(new)
-        drawn = np.append(drawn, np.arange(len(new.theta)) < size)
+        by_chance = np.append(by_chance, np.arange(len(new.theta)) < len(theta) - len(along))
         search.scanned += min(size, len(new.theta))
         all_climbed, before = False, search.spent
         while left > search.spent - before and not all_climbed:
             picked, most = search.least_explained(seen, BATCH, far_out=True), left - (search.spent - before)
-            search.count_held(seen, drawn)
             all_climbed = not search.climb(seen.theta[picked], found_by="scan", random=False, most_gradients=most)
         # A second scan has some of its own to climb from.
         left = max(left - (search.spent - before), 0.25 * limits.gradients)
         search.refine()
         levels = seen.levels(BATCH) if all_climbed else (np.inf, -1.0)
-        _climb_for_power(search, base_draws, seen, levels, limits_here, rng)
+        _climb_for_power(search, base_draws, (seen, by_chance), levels, limits_here, rng)
         if search.without_list or search.power is None or _is_enough(search, search.power):
             return
 
 
-def _stages(limits: Limits) -> list[tuple[int, Limits]]:
-    """Draws of the base that are scanned at a time, and limits for each time: a few, and the rest if these are too few.
-
-    >>> [size for size, _ in _stages(Limits(1e5, 100_000, slopes=100_000, starts=4096))]
-    [16384, 83616]
-    """
-    if limits.slopes is None or limits.scan <= FIRST_SCAN:
-        return [(limits.scan, limits)]
-    near, often = np.minimum(limits.held, FIRST_HELD).tolist()
-    starts = min(limits.starts, FIRST_STARTS)
-    first = replace(limits, scan=FIRST_SCAN, starts=starts, held=(near, often), worth=FIRST_WORTH)
-    return [(FIRST_SCAN, first), (limits.scan - FIRST_SCAN, limits)]
+def _slopes(limits: Limits, left: float) -> float:
+    """Points of a scan in one stage whose gradient is looked at, at most, with so many gradient equivalents left."""
+    return 0.5 * max(left, 0.0) if limits.slopes is None else limits.slopes
 
 
 def _is_enough(search: Search, power: Power) -> bool:
@@ -193,16 +154,21 @@ def _is_enough(search: Search, power: Power) -> bool:
 
     Where the known modes are of unlike widths, others may be narrower than these.
     """
-    if search.unseen > FEW_UNSEEN or search.missing > MISSING:
+    if _is_doubtful(search):
         return False
     wanted = GOALS[0]._replace(width=GOALS[0].width * min(_relative_widths(search), default=1.0))
     return all(power(**goal._asdict()) >= SECOND_POWER for goal in (wanted, *_goals(search)[len(GOALS) :]))
 
 
+def _is_doubtful(search: Search) -> bool:
+    """Whether modes may be missing: some were come upon rarely, or others may be narrower than the known ones."""
+    return search.unseen > FEW_UNSEEN or search.missing > MISSING or narrower(search) > NARROWER
+
+
 def scan_pays(search: Search, more: float) -> bool:
     """Whether ``more`` times as many points as were scanned promise a gain of power, beside that of starts."""
     power = search.power
-    if power is None or search.unseen > FEW_UNSEEN or search.missing > MISSING:
+    if power is None or _is_doubtful(search):
         return True
     alone = replace(power, starts=0)
     for goal in _goals(search):
@@ -226,15 +192,17 @@ def with_more_points(power: Power, goal: Goal, times: float) -> float:
 def _climb_for_power(
     search: Search,
     base_draws: Callable[[int], FloatArray],
-    seen: Scan,
+    scan: tuple[Scan, BoolArray],
     levels: tuple[float, float],
     limits: Limits,
     rng: np.random.Generator,
 ) -> None:
     """Make further starts, in batches that double, until the power is as great as it should be.
 
-    ``levels`` are those at which points of the scan were picked.
+    ``scan`` are the points that were scanned, and which of them (n,) lie where they do by chance alone: from how many
+    of these lie in its basin a mode counts as come upon rarely. ``levels`` are those at which points were picked.
     """
+    seen, by_chance = scan
     draws, normals = base_draws(PLACES), rng.normal(size=(PLACES, MOST_MODES))
     made, batch, known = 0, 8 * BATCH, -1
     while not search.without_list:
@@ -246,7 +214,8 @@ def _climb_for_power(
         if search.power is None:
             break
         search.power = replace(search.power, starts=search.base_starts)
-        wanted = search.unseen > FEW_UNSEEN or search.missing > MISSING
+        search.count_held(seen, by_chance)
+        wanted = _is_doubtful(search)
         if made >= limits.starts or not (wanted or _gain(search, search.power, limits.starts - made) > limits.worth):
             break
         search.climb(base_draws(batch), found_by="base", random=True, most_gradients=np.inf)
@@ -292,15 +261,16 @@ def _relative_widths(search: Search) -> list[float]:
 def narrower(search: Search) -> float:
     """About what share of all modes is too narrow to have been found, as the widths of the known ones suggest.
 
-    Modes of less than half of the average mass do not count: a skewed mode may be listed twice, and its lesser part is
-    narrow.
+    Narrow modes of less than half of the average mass do not count: a skewed mode may be listed twice, and its lesser
+    part is narrow.
     """
     if search.crowded or search.without_list:
         return 0.0
     known, shares = np.array(_of_mass(search)), search.shares()[_of_mass(search)]
-    matter = shares >= 0.5 / len(shares)
+    widths, matter = np.array(_relative_widths(search)), shares >= 0.5 / len(shares)
+    matter |= widths >= np.min(widths[matter], initial=1.0)
     counts = np.array([search.modes[k].starts + search.modes[k].held for k in known[matter]])
-    return narrower_modes(np.array(_relative_widths(search))[matter], counts, len(search.scale))
+    return narrower_modes(widths[matter], counts, len(search.scale))
 
 
 def _gain(search: Search, power: Power, starts: int) -> float:

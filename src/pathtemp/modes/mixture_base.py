@@ -147,9 +147,11 @@ class MixtureSampler:
 
 
 def mixture_base(
-    laws: Sequence[Local], weights: FloatArray, log_prob: LogDensity, sample: Sampler
+    laws: Sequence[Local], weights: FloatArray, log_prob: LogDensity, sample: Sampler, *, safety: float = SAFETY
 ) -> tuple[MixtureBase, MixtureSampler]:
     """Join local laws, a little inflated, with ``weights`` that add up to one, and a leg of the user's base.
+
+    That has the weight ``safety``.
 
     >>> from pathtemp.modes.local import from_covariance
     >>> law = from_covariance(np.zeros(1), np.eye(1), 0.0)
@@ -169,7 +171,7 @@ def mixture_base(
     for k, law in enumerate(wide):
         basis[k, :, : len(law.gain)], gain[k, : len(law.gain)] = law.basis, law.gain
     log_weight = np.full(count, -np.inf)
-    log_weight[: len(laws)] = np.log(weights * (1.0 - SAFETY))
+    log_weight[: len(laws)] = np.log(weights * (1.0 - safety))
     base = MixtureBase(
         on_device(log_weight),
         on_device(np.stack([law.centre for law in wide])),
@@ -178,7 +180,7 @@ def mixture_base(
         on_device(gain),
         on_device([law.log_det for law in wide]),
         on_device([law.heavy for law in wide]),
-        on_device(np.log(SAFETY)),
+        on_device(np.log(safety)),
         log_prob,
     )
     return base, MixtureSampler(base, sample)

@@ -31,17 +31,12 @@ CROWDED = 0.05
 
 MOST_MODES = 128
 
-NEXT_TO_NOTHING = 1e-6
-"""Estimated share up to which a mode makes place for another in a full list."""
+NEGLIGIBLE_MASS, NEXT_TO_NOTHING = 1e-4, 1e-6
+"""Estimated share below which a mode does not count as unseen, missing or few; and up to which it makes place for
+another in a full list."""
 
-NEGLIGIBLE_MASS = 1e-4
-"""Modes whose estimated share is below this do not count as unseen, missing or few."""
-
-SAME_HEIGHT = 0.01
-"""Difference of log densities, in nats, within which two ends may lie on one ridge."""
-
-HIGHEST_RISE = 0.1
-"""Rise of the log density, in nats, that curvature may promise beyond the end of an ascent that has arrived."""
+SAME_HEIGHT, HIGHEST_RISE = 0.01, 0.1
+"""Nats within which two ends may lie on one ridge; and that curvature may promise beyond an end that has arrived."""
 
 MOST_POLISHED = 8
 """Ends on a slope of one batch that are led to the top that curvature promises."""
@@ -50,7 +45,10 @@ WORTH_PARTS, MOST_IN_PARTS = 0.01, 16
 """Share of a mode from which it may be covered by parts, and how many of them there may be."""
 
 
-@persistent("modes", "starts", "base_starts", "unlisted", "given_up", "scanned", "counts", "scale", "power", "_rng")
+@persistent(
+    *("modes", "starts", "base_starts", "unlisted", "given_up", "scanned", "counts", "scale", "power"),
+    *("annealed", "_rng"),
+)
 class Search:
     """All that is known of the modes of one target.
 
@@ -65,7 +63,7 @@ class Search:
 
     ``room`` are the gradient equivalents that may still be spent, whatever a single call allows, where a density costs
     ``price`` gradients. ``unlisted`` are the starts from the base that ended in modes for which there was no room in
-    the list.
+    the list, and ``annealed`` is the log mass of what the annealing pass came to, NaN where that is not known.
     """
 
     def __init__(self, path: GeometricPath, *, scale: FloatArray, seed: int) -> None:
@@ -78,7 +76,7 @@ class Search:
         self.scanned = 0
         self.power: Power | None = None
         self.counts = Counts()
-        self.room, self.price = np.inf, 0.0
+        self.room, self.price, self.annealed = np.inf, 0.0, np.nan
         self._rng = rng(Stream.LOCAL_LAWS, seed)
 
     def log_target(self, theta: FloatArray) -> FloatArray:
@@ -327,20 +325,22 @@ class Search:
     @property
     def ridges(self) -> bool:
         """Whether most ends are no isolated points."""
-        return not self.modes or bool(np.mean([mode.law.flat for mode in self.modes]) > 0.5)
+        return not self.modes or bool(np.mean([law.flat for law in self.laws]) > 0.5)
 
     @property
     def without_list(self) -> bool:
-        """Whether there is no list of modes to complete: ridges, a density that rises without end, or too many modes.
+        """Whether there is no list of modes to complete: ridges, a density that rises on and on, or too many modes."""
+        return self.ridges or self.crowded or self.rises
 
-        Of the second the nearer half of the starts tell, most of which must have been given up.
-        """
-        return self.ridges or self.crowded or self.given_up > 0.25 * self.starts
+    @property
+    def rises(self) -> bool:
+        """Whether most of the nearer half of the starts were given up: the density rises without end."""
+        return self.given_up > 0.25 * self.starts
 
     @property
     def crowded(self) -> bool:
-        """Whether so many starts from the base end in modes that are not listed that a list is of no use."""
-        return self.unlisted > CROWDED * self.base_starts
+        """Whether so many starts from the base end in isolated modes that are not listed that a list is of no use."""
+        return self.unlisted > CROWDED * self.base_starts and not self.ridges
 
     @property
     def unseen(self) -> float:
@@ -390,7 +390,9 @@ class Search:
         scan.explain(laws, [law.log_evidence for law in laws] if far_out else [mode.log_mass for mode in self.modes])
         return scan.pick(count)
 
-    def count_held(self, scan: Scan, drawn: BoolArray) -> None:
-        """Note how many points of an explained scan, of those ``drawn`` (n,) from the base, each mode has around it."""
-        held = scan.held(len(self.modes), drawn)
+    def count_held(self, scan: Scan, among: BoolArray) -> None:
+        """Note how many points of a scan, of those ``among`` them (n,), each mode has around it."""
+        laws = [mode.by_curvature for mode in self.modes]
+        scan.explain(laws, [law.log_evidence for law in laws])
+        held = scan.held(len(self.modes), among)
         self.modes = [replace(m, held=int(n)) for m, n in zip(self.modes, held, strict=True)]

@@ -100,14 +100,15 @@ class Modes:
     def headline(self) -> str:
         """The modes in one line."""
         if np.isnan(self.unseen):
-            return "no list of isolated modes (a ridge, or a density without a maximum)"
+            why = "a ridge, a density without a maximum, or too many modes"
+            return f"no list of isolated modes ({why}); the power to find a further one is not known"
         known = f"{len(self)} known; at most {100 * self.unseen:.1f}% of the basins unseen"
         if self.noticed is None:
             return known
         chances = [_percent(self.power(width=width, share=0.1)) for width in (1.0, 0.5)]
         return (
-            f"{known}; another with 10% of the mass would have been found with probability {chances[0]} if as wide as "
-            f"the widest, {chances[1]} if half as wide"
+            f"{known}; another like them with 10% of the mass would have been found with probability {chances[0]} if "
+            f"as wide as the widest, {chances[1]} if half as wide"
         )
 
 

@@ -27,8 +27,8 @@ def check_unseen(unseen: float, starts: int, *, limit: float = 0.1) -> Check:
     """
     message = (
         f"Several of {starts} starts from the base ended in modes that no other start reached: up to "
-        f"{100 * unseen:.0f}% of the basins may be unseen, and their mass would be missing; {MORE}, or use a narrower "
-        "base."
+        f"{100 * unseen:.0f}% of the basins may be unseen, and their mass would be missing; {MORE}, or choose a base "
+        "closer to the target."
     )
     return judged("unseen modes", unseen, limit, not unseen > limit, message)
 
@@ -49,8 +49,8 @@ def check_missing(missing: float, *, limit: float = 0.02) -> Check:
     """
     message = (
         f"The search evaluated five points or fewer in the basins of modes with {100 * missing:.0f}% of the mass: "
-        f"modes that it missed may hold as much again; {MORE}, with settings.effort='thorough', or with a narrower "
-        "base."
+        f"modes that it missed may hold as much again; {MORE}, with settings.effort='thorough', or with a base closer "
+        "to the target."
     )
     return judged("missing mass", missing, limit, not missing > limit, message)
 
@@ -72,7 +72,7 @@ def check_narrower(share: float, *, limit: float = 0.15) -> Check:
     message = (
         "The widths of the known modes reach down to where the search misses most modes: about "
         f"{100 * share:.0f}% of all modes may be narrower ones that it missed; {MORE}, with "
-        "settings.effort='thorough', with modes= near modes that you know of, or with a narrower base."
+        "settings.effort='thorough', with modes= near modes that you know of, or with a base closer to the target."
     )
     return judged("narrower modes", share, limit, not share > limit, message)
 
@@ -125,6 +125,27 @@ def check_visits(visits: IntArray, expected: FloatArray, *, limit: int = 5) -> C
         f"{100 * expected[k]:.0f}%; {MORE}."
     )
     return Check("mode visits", worst, limit, False, message)
+
+
+@gate(
+    "modes apart",
+    question="Do the draws hold the isolated modes that the search found beside a ridge?",
+    holds="beside a ridge, the draws hold at least a fifth of the due of every isolated mode of 1% of the mass or more "
+    "that the search found (listed only where most modes are ridges)",
+    advice="a base that covers these modes",
+    lasts=True,
+)
+def check_apart(shares: FloatArray, *, limit: int = 0) -> Check:
+    """No isolated mode beside a ridge is left out; ``shares`` are the expected ones of those that are.
+
+    >>> check_apart(np.array([])).passed, check_apart(np.array([0.4])).passed
+    (True, False)
+    """
+    message = (
+        f"The search found {len(shares)} isolated modes beside a ridge that the target draws (lam = 1) leave out, the "
+        f"largest with an expected share of {100 * shares.max(initial=0.0):.0f}%: choose a base that covers it."
+    )
+    return judged("modes apart", len(shares), limit, len(shares) <= limit, message)
 
 
 @gate(

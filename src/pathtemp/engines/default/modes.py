@@ -14,7 +14,7 @@ from pathtemp.engines.default import early
 from pathtemp.engines.default.chains import Chains
 from pathtemp.engines.default.effort import THOROUGH, work_of
 from pathtemp.engines.default.late_search import AFTERWARDS, LATE_DRAWS, LATE_SLOPES, late_search_cost
-from pathtemp.engines.default.verdict import Frozen, target_draws
+from pathtemp.engines.default.verdict import Frozen, target_draws, with_strict_rhat
 from pathtemp.engines.protocol import Host
 from pathtemp.io.persistent import persistent
 from pathtemp.kernels.rounds import Record
@@ -22,17 +22,19 @@ from pathtemp.model.evaluate import energies_of, exact_draws
 from pathtemp.model.model import Model
 from pathtemp.modes import choose
 from pathtemp.modes.ascent import CHUNK, LANES
-from pathtemp.modes.find import BATCH, Limits, among, base_stream, find_modes, narrower
+from pathtemp.modes.beside import left_out
+from pathtemp.modes.find import BATCH, among, base_stream, find_modes, narrower
+from pathtemp.modes.limits import MOST_FURTHER, MOST_SCANNED, Limits
 from pathtemp.modes.local import DENSE_DIM
+from pathtemp.modes.mixture_base import SAFETY
 from pathtemp.modes.search import Search
 from pathtemp.modes.shares import mode_shares
 from pathtemp.modes.table import Modes
 from pathtemp.modes.union import united
 from pathtemp.paths.geometric import GeometricPath
-from pathtemp.result.run import Check, Counts, Run
+from pathtemp.result.run import Counts, Run
 from pathtemp.seeds import Draws, Stream, rng, seed_word
 from pathtemp.verdict import modes as gates
-from pathtemp.verdict.draws import check_rhat
 
 if TYPE_CHECKING:
     from pathtemp.engines.default.engine import TemperEngine
@@ -55,9 +57,6 @@ SCAN_SHARE, POWER_SHARE, LAWS_SHARE = 0.1, 0.05, 0.15
 
 SEARCH_SECONDS = 0.2
 """Share of the seconds of a run, where it has a limit, for that search."""
-
-MOST_SCANNED = 8_000_000
-"""Numbers in the base draws that are scanned at once (64 MB)."""
 
 NO_SCAN = 5_000
 """Gradient evaluations of a run without a budget that buy no scan; each of the others buys one draw."""
@@ -148,10 +147,10 @@ class ModeSearch:
         )
         work = work_of(engine.chains.settings)
         bought = SCAN_SHARE * planned / (FURTHER * engine.price) if engine.price else max(planned - NO_SCAN, 1024)
-        scan = int(min(bought, work.scan, MOST_SCANNED // model.dim))
-        if model.sample_base is None or model.dim > DENSE_DIM:
-            scan = 0
-        free = self._budget is None and scan > 0 and MOST_FREE * pace <= SEARCH_SECONDS * host.max_seconds
+        drawn = model.sample_base is not None and model.dim <= DENSE_DIM
+        scan = int(min(bought, work.scan, MOST_SCANNED // model.dim)) if drawn else 0
+        seconds = SEARCH_SECONDS * host.max_seconds
+        free = self._budget is None and scan > 0 and MOST_FREE * pace <= seconds
         if free:
             self._search.room = MOST_FREE
         limits = Limits(
@@ -162,6 +161,7 @@ class ModeSearch:
             colder=free and work is THOROUGH,
             held=work.held if free else min(work.held, BUDGETED),
             power=POWER_SHARE * planned / engine.price if engine.price else np.inf,
+            further=MOST_FURTHER if free and (MOST_FREE + MOST_FURTHER) * pace <= seconds else 0.0,
         )
         self._search.climb(self.hints, found_by="given", random=False, most_gradients=most)
 
@@ -171,6 +171,8 @@ class ModeSearch:
                 engine.chains.begin_compiling()
 
         find_modes(self._search, draws, (lam, theta), limits, rng=self._rng, after_first=after_first)
+        prior = engine.chains.parameters.prior
+        self._search.annealed = float(prior.log_c[-1] - prior.at_base) if engine.chains.reached >= 1.0 else np.nan
         engine.free += max(self._search.counts.gradients - int(most), 0) if free else 0
         self._note(engine, host)
 
@@ -206,7 +208,8 @@ class ModeSearch:
         count = len(choose.legs(self._search))
         fair = law is not None or choose.fair(self._search, self._user_end)
         paths = (self._user_path, (new.reached, new.length))
-        better, self._why = choose.verdict(count, *paths, all_reached=fair, bent=law is not None)
+        own = SAFETY if law is not None else choose.safety(self._search)
+        better, self._why = choose.verdict(count, *paths, all_reached=fair, bent=law is not None, safety=own)
         if better or self._mixture:
             self._mixture = True
             engine.forget()
@@ -341,7 +344,7 @@ class ModeSearch:
             labels = search.labels(draws.flat).reshape(draws.chain.shape)
             share, se, visited = mode_shares(labels, draws.numbered_tours, len(search.modes))
         several = search.crowded or int(np.count_nonzero(share > gates.MATTERS)) > 1
-        checks = run.diagnostics.checks if several else _strict(run, frozen.rhat_limit(several=False))
+        checks = run.diagnostics.checks if several else with_strict_rhat(run, frozen.rhat_limit(several=False))
         if not search.without_list:
             expected = search.shares()
             checks = (
@@ -353,6 +356,8 @@ class ModeSearch:
                 gates.check_visits(visited[: self._known], expected[: self._known]),
                 gates.check_unknown(expected[self._known :]),
             )
+        elif search.ridges and self._model.sample_base is not None:
+            checks = (*checks, gates.check_apart(left_out(search, float(run.log_z.mean[-1]), draws.flat)))
         base = run.base
         if self._mixture and self._model.sample_base is not None:
             how = {"seed": self._seed, "stream": Draws.BASE, "count": base.shape[0] * base.shape[1]}
@@ -380,12 +385,6 @@ class ModeSearch:
             looked_at=search.base_starts + search.scanned,
             noticed=None if search.without_list else search.power,
         )
-
-
-def _strict(run: Run, limit: float) -> tuple[Check, ...]:
-    """The checks with the limit on R-hat that holds within one mode."""
-    strict = check_rhat(run.diagnostics.rhat, limit=limit)
-    return tuple(strict if check.name == strict.name else check for check in run.diagnostics.checks)
 
 
 def _go_on_counting(old: Chains, new: Chains) -> Chains:

@@ -229,6 +229,12 @@ def judge(frozen: Frozen, history: tuple[RoundRecord, ...]) -> Run:
     )
 
 
+def with_strict_rhat(run: Run, limit: float) -> tuple[Check, ...]:
+    """The checks of a run with the limit on R-hat that holds within one mode."""
+    strict = gates.check_rhat(run.diagnostics.rhat, limit=limit)
+    return tuple(strict if check.name == strict.name else check for check in run.diagnostics.checks)
+
+
 def _travel_gates(frozen: Frozen) -> list[Check]:
     trace, lam = frozen.seen.trace, frozen.seen.trace.lam
     return [
