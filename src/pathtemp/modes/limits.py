@@ -22,8 +22,8 @@ MOST_FURTHER = 1_200_000
 MOST_SCANNED = 8_000_000
 """Numbers in the base draws that are scanned at once (64 MB)."""
 
-MOST_NUMBERS = 16_000_000
-"""Numbers in the points of a scan up to which it has a last stage (128 MB)."""
+MOST_NUMBERS = 6_000_000
+"""Numbers in the points of a scan up to which it has a last stage: beyond, holding them against modes takes minutes."""
 
 
 @dataclass(frozen=True)
@@ -79,11 +79,11 @@ def stages_of(limits: Limits, dim: int) -> list[tuple[int, Limits]]:
     stages = [(limits.scan, usual)]
     if limits.slopes is None or not limits.starts:
         return stages
+    near, often = np.minimum(limits.held, FIRST_HELD).tolist()
     if limits.scan > FIRST_SCAN:
-        near, often = np.minimum(limits.held, FIRST_HELD).tolist()
         starts = min(limits.starts, FIRST_STARTS)
         first = replace(usual, scan=FIRST_SCAN, starts=starts, held=(near, often), worth=FIRST_WORTH)
         stages = [(FIRST_SCAN, first), (limits.scan - FIRST_SCAN, usual)]
     size = min(LAST * limits.scan, MOST_NUMBERS // dim - limits.scan)
-    last = replace(limits, starts=LAST * limits.starts, worth=np.inf)
+    last = replace(limits, starts=LAST * limits.starts, held=(near, often), worth=np.inf)
     return [*stages, (size, last)] if limits.further and size > 0 else stages
