@@ -68,6 +68,8 @@ class Searched(NamedTuple):
     power: Power
     unseen: float = 0.01
     missing: float = 0.0
+    crowded: bool = True
+    """So that nothing is told from the widths of modes."""
 
     def shares(self) -> np.ndarray:
         return np.ones(1)

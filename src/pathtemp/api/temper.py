@@ -165,12 +165,10 @@ def temper(
     _check_draws(draws, settings.chains if chains is None else chains, 1)
     # All that can be told without the model is told first: a Stan program takes a minute to compile.
     place = None if checkpoint is None else new_checkpoint(checkpoint)
-    if target is None and dim is None and model is None:
-        model = context_model()
+    model = context_model() if target is None and dim is None and model is None else model
     share, search = None if budget is None else budget / islands, not (isinstance(modes, str) and modes == "off")
     settings = settings if chains is None else settings.replace(chains=chains)
-    if dim is not None and kind_of(model) in ("stan", "pymc"):
-        raise InputError("dim: it goes with target= alone; a program or a model has parameters of its own")
+    _check_dim(dim, model)
     if model is not None and not isinstance(model, Model) and target is None and dim is None:
         if isinstance(settings, Settings):
             _check_budget(1, 0, share, settings, search=search, islands=islands, settled=False)
@@ -234,6 +232,12 @@ def _on_islands(model: Model, begun: Begun, shown: Progress, where: AbstractCont
         # Its workers are gone; a step gives the same wherever it is done.
         archipelago.workers = here
     return fit
+
+
+def _check_dim(dim: int | None, model: object) -> None:
+    """Raise where a dimension is given beside what has one."""
+    if dim is not None and kind_of(model) in ("stan", "pymc"):
+        raise InputError("dim: it goes with target= alone; a program or a model has parameters of its own")
 
 
 def _check_apart(settings: Settings | PaperSettings, checkpoint: object, max_seconds: float | None) -> None:
