@@ -207,7 +207,7 @@ def test_without_a_budget_a_run_begins_again_with_it(
     monkeypatch.setattr(modes_stage, "find_modes", start_at_the_broad_mode)
     monkeypatch.setattr(modes_stage, "SEARCHED_AFTER", ())
     if not starts_from_the_modes:
-        monkeypatch.setattr(modes_stage.choose, "why_not", lambda *_: "as the test wants it")
+        monkeypatch.setattr(modes_stage.choose, "why_not", lambda *_, **__: "as the test wants it")
     found = pt.temper(near().model, chains=32, seed=1, progress=False)
     assert found.modes.mixture == starts_from_the_modes
     # Of the second turn, whose base knows both.
