@@ -8,6 +8,8 @@ import sys
 import tomllib
 from pathlib import Path
 
+from versions import FAST_PART, FROM_CACHE, IN_ARVIZ
+
 ROOT = Path(__file__).resolve().parents[1]
 MODULES = sorted((ROOT / "src" / "pathtemp").rglob("*.py"))
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -53,3 +55,9 @@ def test_every_dependency_has_a_lower_bound() -> None:
     groups = [PROJECT["dependencies"], *PROJECT["optional-dependencies"].values()]
     unbounded = [text for group in groups for text in group if ">=" not in text and not text.startswith("pathtemp[")]
     assert unbounded == []
+
+
+def test_what_every_version_runs_is_there() -> None:
+    for asked in (*FAST_PART, *FROM_CACHE, IN_ARVIZ[-1]):
+        file, _, name = asked.partition("::")
+        assert re.search(rf"^(def|class) {name}\b" if name else "", (ROOT / file).read_text(), re.M), asked

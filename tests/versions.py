@@ -41,7 +41,7 @@ FAST_PART = (
     "tests/kernels/test_joint_nuts.py::test_gradients_are_counted_as_they_are_spent",
     "tests/test_temper.py::TestOneRun",
     "tests/frontends/test_numpyro.py::test_the_target_is_the_density_that_nuts_samples",
-    "tests/frontends/test_pymc.py::test_densities_and_gradients_are_those_of_pymc",
+    "tests/frontends/test_pymc.py::test_densities_gradients_and_constrained_values_are_those_of_pymc",
     "tests/frontends/test_pymc.py::test_gradients_stay_finite_in_the_tails_of_a_censored_normal",
     "tests/frontends/stan/test_stan_source.py",
 )
