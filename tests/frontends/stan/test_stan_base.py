@@ -126,7 +126,7 @@ def test_the_only_parameter_needs_no_name() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"mu": dist.HalfNormal(1.0)}, "the distribution of 'mu' has not the shape"),
+        ({"mu": dist.HalfNormal(1.0)}, "the distribution of 'mu' has bounds, and .* declares none"),
         ({"between": dist.Uniform(-2.0, 2.0)}, "the distribution of 'between'"),
         ({"M": dist.Normal(np.zeros((3, 2)), 1.0)}, r"'M' has the shape \(3, 2\), .* declares \(2, 3\)"),
         ({"w": dist.Dirichlet(np.ones(4))}, "the distribution of 'w'"),
