@@ -166,6 +166,27 @@ def test_the_band_is_two_standard_errors_wide(fit):
     assert len(plots.log_z(wide).child_axes) == 0
 
 
+LAM = np.linspace(0.0, 1.0, 101)
+CURVES = (
+    (np.abs(LAM**0.4 - 0.6) / 0.6) ** 2 - 1.0,
+    *(-8.0 * (1.0 - (1.0 - LAM) ** 8), -8.0 * LAM**0.3, 8.0 * LAM**8, 3.0 * LAM**2),
+    *(3.0 * np.sqrt(LAM), -3.0 * LAM**3),
+)
+
+
+@pytest.mark.parametrize("number", range(len(CURVES)))
+@pytest.mark.parametrize("band", [0.05, 0.002])
+def test_nothing_lies_on_the_curve_of_log_z(fit, number: int, band: float) -> None:
+    """Neither the legend nor the inset of a thin band, for convex curves and for those of other paths."""
+    mean = CURVES[number] - CURVES[number][0]
+    ax = plots.log_z(dataclasses.replace(fit, log_z=LogZ(LAM, mean, band * np.ptp(mean) * np.sqrt(LAM))))
+    ax.figure.canvas.draw()
+    assert len(ax.child_axes) == (band < 0.01)
+    points = ax.transData.transform(np.column_stack([LAM, mean]))
+    for box in (ax.get_legend().get_window_extent(), *(x.get_window_extent() for x in ax.child_axes)):
+        assert not any(box.contains(*point) for point in points)
+
+
 def test_rounds_outside_the_range_are_marked_at_its_edge(fit):
     far = dataclasses.replace(fit.history[0], log_z=-500.0)
     ax = plots.history(dataclasses.replace(fit, history=(far, *fit.history[1:])))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -49,6 +49,9 @@ KHAT = 0.7
 
 THIN = 0.03
 """A band thinner than this share of the range of the curve is shown in an inset."""
+
+DIP = 0.2
+"""Share of its range by which both ends of a curve are above its lowest point where it dips."""
 
 Curve = Callable[[FloatArray], FloatArray]
 """A function of lam, evaluated at an array."""
@@ -116,16 +119,33 @@ def log_z(fit: Fit, ax: Axes | None = None, *, exact: Curve | None = None) -> Ax
     ax.plot(lam, mean, color=ESTIMATE, linewidth=1.4, label="estimate")
     if true is not None:
         ax.plot(lam, true, color=ink(), linewidth=1.0, linestyle=DASHES, label="exact")
-    falls = bool(mean[-1] <= mean[0])
-    ax.legend(loc="lower left" if falls else "lower right")
+    falls, thin = bool(mean[-1] <= mean[0]), bool(0 < np.max(band) < THIN * np.ptp(mean))
+    ax.legend(**_room(lam, mean, falls=falls, inset=thin))
     value = with_error(*fit.log_constant).replace("-", "−")
     title(ax, "log z along the path", f"log z(1) = {value}")
     ax.set(xlim=(0, 1), xlabel="λ", ylabel="log z(λ) − log z(0)")
-    if 0 < np.max(band) < THIN * np.ptp(mean):
+    if thin:
         middle = np.zeros_like(mean) if true is None else mean - true
         heading = "± 2 se" if true is None else "estimate − exact"
-        _band_inset(ax, lam, middle, band, falls=falls, heading=heading)
+        _band_inset(_inset(ax, lam, mean, falls=falls), lam, middle, band, heading)
     return ax
+
+
+def _bulges(lam: FloatArray, mean: FloatArray) -> bool:
+    """Whether a curve lies above its chord, as log z of a geometric path, which is convex, never does."""
+    return bool(np.mean(mean - np.interp(lam, lam[[0, -1]], mean[[0, -1]])) > 0)
+
+
+def _room(lam: FloatArray, mean: FloatArray, *, falls: bool, inset: bool) -> dict[str, Any]:
+    """Where a legend lies: across the chord from the curve, beside the inset where there is one."""
+    if _bulges(lam, mean):
+        side = 0.0 if falls else 1.0
+        return {"loc": "lower left" if falls else "lower right", "bbox_to_anchor": (side, 0.5 if inset else 0.0)}
+    if min(mean[0], mean[-1]) - np.min(mean) > DIP * np.ptp(mean):
+        # Both ends are high, and the room is between them.
+        return {"loc": "upper center", "bbox_to_anchor": ((0.34 if falls else 0.74) if inset else 0.5, 1.0)}
+    side = 1.0 if falls else 0.0
+    return {"loc": "upper right" if falls else "upper left", "bbox_to_anchor": (side, 0.58 if inset else 1.0)}
 
 
 @of_fit
@@ -166,9 +186,13 @@ def _ends(ax: Axes, fit: Fit) -> None:
         ax.axvspan(low, high, color=tone(colour), alpha=0.12, linewidth=0)
 
 
-def _band_inset(ax: Axes, lam: FloatArray, middle: FloatArray, band: FloatArray, *, falls: bool, heading: str) -> None:
-    # log z of a geometric path is convex: the room is above the chord, on the high side of a slope.
-    small = ax.inset_axes((0.6 if falls else 0.14, 0.6, 0.36, 0.3))
+def _inset(ax: Axes, lam: FloatArray, mean: FloatArray, *, falls: bool) -> Axes:
+    """Small axes across the chord from the curve."""
+    bulges = _bulges(lam, mean)
+    return ax.inset_axes((0.6 if falls != bulges else 0.14, 0.14 if bulges else 0.6, 0.36, 0.3))
+
+
+def _band_inset(small: Axes, lam: FloatArray, middle: FloatArray, band: FloatArray, heading: str) -> None:
     small.fill_between(lam, middle - band, middle + band, color=ESTIMATE, alpha=veil(0.35), linewidth=0)
     small.plot(lam, middle, color=ESTIMATE, linewidth=1.0)
     small.axhline(0.0, color=ink(), linewidth=0.8, linestyle=DASHES)
