@@ -23,8 +23,20 @@ log = logging.getLogger("pathtemp.stan")
 _DOUBLES = ctypes.POINTER(ctypes.c_double)
 _MESSAGE = ctypes.POINTER(ctypes.c_void_p)
 _PRINT = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int)
-_MASS = re.compile(r"\)\s*T\s*\[|\b(?:\w+_l?c?cdf|log1m_exp|log1m|log_diff_exp)\s*\(")
+_MASS = re.compile(r"\)\s*T\s*\[|[-/]=?\s*(?:[\w.]+\s*\*\s*)?(?:\w+_l?c?cdf|log1m_exp|log1m|log_diff_exp)\s*\(")
 """Where a program divides by a mass: truncated distributions, and those that it truncates by hand."""
+
+
+def divides_by_a_mass(text: str) -> bool:
+    """Whether a program, its comments and strings masked, divides by a mass, which Stan may round to zero.
+
+    >>> divides_by_a_mass("y ~ normal(mu, 1) T[low, ];"), divides_by_a_mass("target += -n * normal_lccdf(low | mu, 1);")
+    (True, True)
+    >>> divides_by_a_mass("target += log_mix(p, a, b) + log1m(p) + normal_lccdf(censored | mu, 1);")
+    False
+    """
+    return _MASS.search(text) is not None
+
 
 _SIGNATURES: dict[str, tuple[Any, Sequence[Any]]] = {
     "bs_model_construct": (ctypes.c_void_p, (ctypes.c_char_p, ctypes.c_uint, _MESSAGE)),
@@ -105,7 +117,7 @@ class Instance:
         info = self._library.bs_model_info(self.pointer).decode()
         self.threadsafe = "STAN_THREADS=true" in info
         # Stan rounds the mass beyond 8 standard deviations of a normal to 0, and a density divided by it is +inf there.
-        self.divides = source is not None and _MASS.search(masked(source.text)) is not None
+        self.divides = source is not None and divides_by_a_mass(masked(source.text))
 
     def names(self, *, transformed: bool = False, generated: bool = False) -> list[str]:
         """Names of the constrained values, in order."""
